@@ -25,7 +25,7 @@ std::string format_flop_rate(FlopRate rate);        // "165 TFLOPS"
 std::string format_flops(Flops flops);              // "1.54 PFLOP"
 std::string format_frequency(double hertz);         // "1.44 GHz"
 std::string format_power(double watts);             // "165 W"
-std::string format_energy(double joules);           // "1.25 kWh" from 3.6 kJ, below that "12.0 J"
+std::string format_energy(double joules);           // "120 J"; from 1 Wh on "1.25 kWh"
 
 // Four significant digits: "812", "12.35 k", "125.2 M", "405.9 B" (B = 10^9), "15.00 T".
 std::string format_count(double count);
