@@ -122,7 +122,8 @@ DimensionInfo info_of(Dimension dimension) {
 }
 
 tl::unexpected<Errors> refuse(std::string_view text, std::string_view expected, std::string hint = {}) {
-  return fail(ErrorCode::input, fmt::format("is {}; expected {}", quoted(text), expected), std::move(hint));
+  return fail(ErrorCode::input, fmt::format("is {}; expected {}", in_quotes(text), expected),
+              std::move(hint));
 }
 
 // A decimal number at the start of a text. `whole` is set when it was written as digits only and fits.
@@ -223,7 +224,7 @@ Expected<Quantity> read_quantity(std::string_view text, Dimension dimension, Sig
     return Quantity{*number, known.size};
   }
   return refuse(text, info.description,
-                fmt::format("unknown unit {}; {}", quoted(unit), unit_hint(unit, info)));
+                fmt::format("unknown unit {}; {}", in_quotes(unit), unit_hint(unit, info)));
 }
 
 // number x unit_size rounded to a whole number of base units; exact when both are whole. Nothing when beyond
@@ -296,7 +297,7 @@ Expected<double> parse_number(std::string_view text) {
   if (!number) return refuse(text, "a number", number.error());
   if (!trim(number->rest).empty()) {
     return refuse(text, "a number",
-                  fmt::format("nothing may follow the number, {} does", quoted(trim(number->rest))));
+                  fmt::format("nothing may follow the number, {} does", in_quotes(trim(number->rest))));
   }
   return number->value;
 }
@@ -307,7 +308,7 @@ Expected<std::int64_t> parse_count(std::string_view text) {
   if (!number) return refuse(text, kExpected, number.error());
   if (!trim(number->rest).empty()) {
     return refuse(text, kExpected,
-                  fmt::format("nothing may follow the number, {} does", quoted(trim(number->rest))));
+                  fmt::format("nothing may follow the number, {} does", in_quotes(trim(number->rest))));
   }
   if (number->value < 0) return refuse(text, kExpected, "it cannot be negative");
   if (number->whole) return *number->whole;

@@ -3,8 +3,8 @@
 // A bare number is refused (the unit is missing), as are NaN, infinities, values beyond the range, thousands
 // separators, and units in another case than the one listed (MB is 10^6 bytes, Mb and mb are nobody knows
 // what). The error says what came, what was expected and, where it can be guessed, what was meant; it has no
-// location (the caller knows it: see located() in model/json/reader.h). Independent of the locale; safe from
-// any thread.
+// location (the caller knows it: see add_located() in model/json/reader.h). Independent of the locale; safe
+// from any thread.
 #pragma once
 
 #include <cstdint>

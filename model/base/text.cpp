@@ -131,7 +131,7 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::string quoted(std::string_view text, std::size_t limit) {
+std::string in_quotes(std::string_view text, std::size_t limit) {
   std::string result = "\"";
   std::size_t i = 0;
   while (i < text.size()) {

@@ -34,7 +34,7 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 // In double quotes, control characters and invalid UTF-8 escaped, shortened to about `limit` bytes with
 // "...".
-std::string quoted(std::string_view text, std::size_t limit = 60);
+std::string in_quotes(std::string_view text, std::size_t limit = 60);
 
 // Byte offset of the first byte that is not valid UTF-8 (overlong forms and surrogates are invalid too).
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);

@@ -1,5 +1,6 @@
 // A JSON document that remembers where each value was written. Members keep the order of the file.
-// A value type: copies are deep and independent; safe to read from several threads.
+// A value type: copies are deep and independent and remember the place they were copied from; safe to read
+// from several threads.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ std::string_view name_of(
 namespace detail {
 // One step of a path, shared by the children of a container.
 struct JsonPath {
-  std::shared_ptr<const JsonPath> parent;  // null: the document's root
-  std::string key;                         // when index < 0
+  std::shared_ptr<const JsonPath> parent;
+  std::string key;  // when index < 0
   std::int64_t index = -1;
+  bool has_parent = false;
 };
 }  // namespace detail
 
@@ -62,11 +64,13 @@ class JsonValue {
   JsonValue* find(std::string_view name);
   JsonValue* item(std::size_t index);
 
-  // Adds or replaces a member (in its old place) / appends an item, and returns it. The value must be an
+  // Adds a member or replaces it in its old place / appends an item, and returns it. The value must be an
   // object / array (null is made into one). Paths of everything below `value` are set to the new place.
   JsonValue& set(std::string name, JsonValue value);
   JsonValue& append(JsonValue value);
   bool remove(std::string_view name);
+  // Takes over the value, its type and origin; keeps the own key and place in the document.
+  void replace(JsonValue value);
 
   // Where the value stands (file, line, column, dotted path), and where its key does.
   Location where() const;
@@ -79,7 +83,10 @@ class JsonValue {
 
  private:
   friend class JsonBuilder;
-  void place(std::shared_ptr<const detail::JsonPath> parent, std::int64_t index);
+  const std::shared_ptr<const detail::JsonPath>& path_node();
+  void place(const std::shared_ptr<const detail::JsonPath>& parent, std::int64_t index);
+  void place_children();
+  void share_origin(const std::shared_ptr<const std::string>& file, int line, int column);
 
   JsonType type_ = JsonType::null;
   std::int64_t integer_ = 0;
@@ -95,6 +102,7 @@ class JsonValue {
   std::int64_t index_ = -1;  // place in the parent array
   bool has_parent_ = false;
   std::shared_ptr<const detail::JsonPath> parent_;  // path of the parent container
+  std::shared_ptr<const detail::JsonPath> node_;    // own path as the children share it; made when needed
 };
 
 }  // namespace foretrain
