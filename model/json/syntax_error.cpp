@@ -63,14 +63,34 @@ LibraryMessage split_message(std::string_view message) {
   return parts;
 }
 
-std::string expected_words(const LibraryMessage& parts) {
-  if (parts.expected == "'}'") return "\",\" or \"}\"";
-  if (parts.expected == "']'") return "\",\" or \"]\"";
-  if (parts.expected == "':'") return "\":\" after the key";
-  if (parts.expected == "string literal") return "a key in double quotes";
-  if (parts.expected == "end of input") return "nothing after the document's end";
-  if (parts.context == "object key") return "a key in double quotes or \"}\"";
-  return "a value";
+// What may stand at an offset, from what stands before it.
+enum class Place { value, key, first_key, colon, comma, document_end };
+
+Place place_of(const JsonSyntaxError& problem, const LibraryMessage& parts, char before) {
+  if (problem.open_bracket == 0) return before == 0 ? Place::value : Place::document_end;
+  if (parts.context == "object separator") return Place::colon;
+  if (problem.open_bracket == '[') return before == '[' || before == ',' ? Place::value : Place::comma;
+  if (before == '{') return Place::first_key;
+  if (before == ',') return Place::key;
+  return before == ':' ? Place::value : Place::comma;
+}
+
+std::string expected_words(Place place, char open_bracket) {
+  switch (place) {
+    case Place::value:
+      return "a value";
+    case Place::key:
+      return "a key in double quotes";
+    case Place::first_key:
+      return "a key in double quotes or \"}\"";
+    case Place::colon:
+      return "\":\" after the key";
+    case Place::comma:
+      return open_bracket == '[' ? "\",\" or \"]\"" : "\",\" or \"}\"";
+    case Place::document_end:
+      return "nothing after the document's end";
+  }
+  return {};
 }
 
 Error make(const JsonSyntaxError& problem, const std::string& file, std::size_t offset, std::string message,
@@ -90,39 +110,54 @@ Error explain_early_end(const JsonSyntaxError& problem, const std::string& file)
                           problem.open_bracket, problem.opened_at.line, problem.opened_at.column));
 }
 
+// A token the library could read, in a place where it may not stand.
 Error explain_unexpected(const JsonSyntaxError& problem, const LibraryMessage& parts,
                          const std::string& file) {
   const std::size_t token_end = std::min(problem.stopped_at + 1, problem.text.size());
-  const std::size_t start =
-      token_end - std::min(token_end, std::max<std::size_t>(problem.last_token_size, 1));
+  std::size_t size = problem.last_token_size;  // right for strings and numbers only
+  if (parts.detail.starts_with("unexpected '")) size = 1;
+  if (parts.detail.ends_with("true literal") || parts.detail.ends_with("null literal")) size = 4;
+  if (parts.detail.ends_with("false literal")) size = 5;
+  const std::size_t start = token_end - std::min(token_end, std::max<std::size_t>(size, 1));
   const std::string_view token = problem.text.substr(start, token_end - start);
   const std::string found =
-      token.starts_with('"') ? fmt::format("the string {}", in_quotes(token.substr(1, token.size() - 2), 30))
-                             : in_quotes(token, 30);
+      token.size() > 1 && token.front() == '"'
+          ? fmt::format("the string {}", in_quotes(token.substr(1, token.size() - 2), 30))
+          : in_quotes(token, 30);
   const char before = last_before(problem.text, start);
+  const Place place = place_of(problem, parts, before);
   std::string hint;
   if ((token == "}" || token == "]") && before == ',') {
     hint = fmt::format("remove the comma before \"{}\"", token);
-  } else if (parts.expected == "'}'" || parts.expected == "']'") {
+  } else if (place == Place::comma) {
     if (token == "}" || token == "]") {
       hint = fmt::format("the \"{}\" of line {}, column {} is closed by \"{}\"", problem.open_bracket,
                          problem.opened_at.line, problem.opened_at.column, token);
-    } else if (token == ":" || token == "=") {
+    } else if (token == ":") {
       hint = "only members of an object have keys";
-    } else if (before == '0' && token.find_first_not_of("0123456789") == std::string_view::npos) {
+    } else if (before == '0' && start > 0 && problem.text[start - 1] == '0') {
       hint = "a number cannot begin with 0";
     } else {
       hint = "put a comma before it";
     }
   }
-  return make(problem, file, start, fmt::format("found {}; expected {}", found, expected_words(parts)),
+  return make(problem, file, start,
+              fmt::format("found {}; expected {}", found, expected_words(place, problem.open_bracket)),
               std::move(hint));
 }
 
-std::string word_hint(std::string_view word, bool is_key) {
+std::string word_hint(std::string_view word, Place place, char before) {
   const std::string lower = to_lower(word);
+  if (word == "#") return "comments begin with //";
+  if (place == Place::document_end) return {};
   if (word == "'") return "use double quotes";
-  if (is_key) return fmt::format("write the key in double quotes: {}", in_quotes(word, 30));
+  if (place == Place::key || place == Place::first_key) {
+    return fmt::format("write the key in double quotes: {}", in_quotes(word, 30));
+  }
+  if (place == Place::colon) return {};
+  if (place == Place::comma) {
+    return is_word_character(before) ? "put the value in double quotes" : "put a comma before it";
+  }
   if (lower == "nan" || lower == "inf" || lower == "infinity" || lower == "+inf" || lower == "-inf" ||
       lower == "-infinity" || lower == "-nan") {
     return "JSON has no NaN and no infinity";
@@ -134,10 +169,10 @@ std::string word_hint(std::string_view word, bool is_key) {
   if (lower == "no" || lower == "off") return "write false";
   if (word.starts_with('+')) return "leave the \"+\" out";
   if (word.starts_with('.')) return "write a digit before the decimal point";
-  if (word == "#") return "comments begin with //";
   return fmt::format("a string is written in double quotes: {}", in_quotes(word, 30));
 }
 
+// Text that is no token at all.
 Error explain_bad_token(const JsonSyntaxError& problem, const LibraryMessage& parts,
                         const std::string& file) {
   const std::size_t start = problem.token_start;
@@ -169,11 +204,12 @@ Error explain_bad_token(const JsonSyntaxError& problem, const LibraryMessage& pa
                     ? "JSON has no NaN and no infinity"
                     : "digits must follow \"-\", \".\" and \"e\"");
   }
-  const bool is_key = parts.context == "object key";
-  return make(problem, file, start,
-              fmt::format("found {}; expected {}", in_quotes(word, 30),
-                          is_key ? "a key in double quotes" : "a value"),
-              word_hint(word, is_key));
+  const char before = last_before(problem.text, start);
+  const Place place = place_of(problem, parts, before);
+  return make(
+      problem, file, start,
+      fmt::format("found {}; expected {}", in_quotes(word, 30), expected_words(place, problem.open_bracket)),
+      word_hint(word, place, before));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct JsonSyntaxError {
   std::string_view text;
   std::size_t token_start = 0;      // first token after the last good one, separators skipped
   std::size_t stopped_at = 0;       // the last byte the library read; text.size() at the end
-  std::size_t last_token_size = 0;  // bytes of the token it read last
+  std::size_t last_token_size = 0;  // bytes of the string or number it read last
   std::string library_message;
   char open_bracket = 0;  // innermost open container, 0 for none
   TextPosition opened_at;
