@@ -30,3 +30,7 @@ if(FORETRAIN_SANITIZE)
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(foretrain_options INTERFACE -fsanitize=${FORETRAIN_SANITIZE})
 endif()
+if(FORETRAIN_FUZZ)
+  # Coverage of the libraries is what libFuzzer steers by.
+  target_compile_options(foretrain_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
