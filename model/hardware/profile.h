@@ -74,9 +74,5 @@ struct Profile {
 
 // Every parameter at its default.
 Profile default_profile();
-// Reads and writes profile files (JSON; see docs/profiles.md). Unknown names, values outside the bounds and
-// missing units are errors; parameters that the file does not name stay at their defaults.
-Expected<Profile> read_profile(const std::string& file);
-std::string to_json_text(const Profile& profile);
 
 }  // namespace foretrain
