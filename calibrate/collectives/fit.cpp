@@ -1,50 +1,38 @@
 #include "calibrate/collectives/fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
+#include <utility>
 #include <vector>
 
-#include <ceres/ceres.h>
-#include <Eigen/Dense>
-
+#include "calibrate/fit/least_squares.h"
 #include "sim/network/collective_cost_bounds.h"
 
 namespace foretrain {
 namespace {
 
-using Logs = std::array<double, kCollectiveParameters>;  // of scale, GB/s, ratio
+using Values = std::array<double, kCollectiveParameters>;  // latency scale, GB/s, ratio
 
 constexpr double kRobustScale = 0.05;
-constexpr Logs kLow{0.02, 0.001, 1.0};
-constexpr Logs kHigh{200.0, 5000.0, 32.0};
+constexpr Values kLow{0.02, 0.001, 1.0};
+constexpr Values kHigh{200.0, 5000.0, 32.0};
 
-CollectiveParameters parameters_of(const double* logs, double share) {
+CollectiveParameters parameters_of(std::span<const double> values, double share) {
   CollectiveParameters parameters;
-  parameters.latency_scale = std::exp(logs[0]);
-  parameters.bus_bandwidth = Bandwidth::gb_per_s(std::exp(logs[1]) * share);
-  parameters.protocol_ratio = std::exp(logs[2]);
+  parameters.latency_scale = values[0];
+  parameters.bus_bandwidth = Bandwidth::gb_per_s(values[1] * share);
+  parameters.protocol_ratio = values[2];
   return parameters;
 }
 
-double seconds(const double* logs, const CollectiveSample& sample) {
-  return cost_seconds(sample.kind, sample.bytes, sample.group, parameters_of(logs, sample.bandwidth_share));
+double microseconds(std::span<const double> values, const CollectiveSample& sample) {
+  return 1e6 *
+         cost_seconds(sample.kind, sample.bytes, sample.group, parameters_of(values, sample.bandwidth_share));
 }
 
-double log_error(const double* logs, const CollectiveSample& sample) {
-  return std::log(seconds(logs, sample) / (sample.time_us * 1e-6));
-}
-
-struct LogError {
-  const CollectiveSample* sample;
-  bool operator()(const double* logs, double* residual) const {
-    *residual = log_error(logs, *sample);
-    return std::isfinite(*residual);
-  }
-};
-
-// Latency from the three smallest messages, bandwidth from the largest.
-Logs start_point(std::span<const CollectiveSample> samples, double ratio) {
+// Latency from the second smallest message, bandwidth from the largest.
+Values start_point(std::span<const CollectiveSample> samples, double ratio) {
   std::vector<const CollectiveSample*> by_size;
   for (const auto& sample : samples) by_size.push_back(&sample);
   std::stable_sort(by_size.begin(), by_size.end(),
@@ -56,106 +44,64 @@ Logs start_point(std::span<const CollectiveSample> samples, double ratio) {
   unit.bus_bandwidth = Bandwidth::gb_per_s(1e9);
   const double unit_s = cost_seconds(small.kind, small.bytes, small.group, unit);
   const double rate = bus_factor(large.kind, large.group.ranks) * large.bytes / (large.time_us * 1e-6);
-  Logs logs{small.time_us * 1e-6 / unit_s, rate * 1e-9 / large.bandwidth_share, ratio};
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    logs[i] = std::log(std::clamp(logs[i], kLow[i] * 1.001, kHigh[i] * 0.999));
-  }
-  return logs;
+  return {small.time_us * 1e-6 / unit_s, rate * 1e-9 / large.bandwidth_share, ratio};
 }
 
-double solve(std::span<const CollectiveSample> samples, Logs& logs) {
-  ceres::Problem problem;
-  for (const auto& sample : samples) {
-    auto* cost = new ceres::NumericDiffCostFunction<LogError, ceres::CENTRAL, 1, kCollectiveParameters>(
-        new LogError{&sample});
-    problem.AddResidualBlock(cost, new ceres::SoftLOneLoss(kRobustScale), logs.data());
-  }
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    problem.SetParameterLowerBound(logs.data(), static_cast<int>(i), std::log(kLow[i]));
-    problem.SetParameterUpperBound(logs.data(), static_cast<int>(i), std::log(kHigh[i]));
-  }
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.max_num_iterations = 100;
-  options.num_threads = 1;
-  options.logging_type = ceres::SILENT;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  return summary.IsSolutionUsable() ? summary.final_cost : std::numeric_limits<double>::infinity();
+std::array<FitParameter, kCollectiveParameters> fit_parameters(const Values& start) {
+  return {FitParameter{"latency_scale", start[0], kLow[0], kHigh[0], FitScale::log},
+          FitParameter{"bus_bandwidth_gb_per_s", start[1], kLow[1], kHigh[1], FitScale::log},
+          FitParameter{"protocol_ratio", start[2], kLow[2], kHigh[2], FitScale::log}};
 }
 
-std::array<CollectiveEstimate, kCollectiveParameters> estimates(std::span<const CollectiveSample> samples,
-                                                                const Logs& logs) {
-  std::array<CollectiveEstimate, kCollectiveParameters> result;
-  std::vector<std::size_t> free;
-  for (std::size_t i = 0; i < logs.size(); ++i) {
-    result[i].value = std::exp(logs[i]);
-    result[i].at_bound = result[i].value <= kLow[i] * 1.0001 || result[i].value >= kHigh[i] * 0.9999;
-    if (!result[i].at_bound) free.push_back(i);
-  }
-  const auto m = static_cast<Eigen::Index>(free.size());
-  const double spare = static_cast<double>(samples.size()) - static_cast<double>(kCollectiveParameters);
-  if (m == 0 || spare <= 0) return result;
-
-  constexpr double kStep = 1e-4;
-  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(m, m);
-  double weighted_squares = 0;
-  for (const auto& sample : samples) {
-    const double residual = log_error(logs.data(), sample);
-    const double scaled = residual / kRobustScale;
-    const double weight = 1 / std::sqrt(1 + scaled * scaled);  // derivative of the soft-L1 loss
-    weighted_squares += weight * residual * residual;
-    Eigen::VectorXd row(m);
-    for (Eigen::Index j = 0; j < m; ++j) {
-      Logs up = logs, down = logs;
-      up[free[static_cast<std::size_t>(j)]] += kStep;
-      down[free[static_cast<std::size_t>(j)]] -= kStep;
-      row[j] = (log_error(up.data(), sample) - log_error(down.data(), sample)) / (2 * kStep);
-    }
-    normal += weight * row * row.transpose();
-  }
-  const Eigen::FullPivLU<Eigen::MatrixXd> lu(normal);
-  if (!lu.isInvertible()) return result;
-  const Eigen::MatrixXd covariance = lu.inverse() * (weighted_squares / spare);
-  for (Eigen::Index j = 0; j < m; ++j) {
-    CollectiveEstimate& estimate = result[free[static_cast<std::size_t>(j)]];
-    const double relative = std::sqrt(covariance(j, j));
-    if (std::isfinite(relative)) estimate.standard_error = estimate.value * relative;
-  }
-  return result;
+CollectiveEstimate estimate(const FitResult& result, std::size_t index, bool determined) {
+  CollectiveEstimate estimate;
+  estimate.value = result.values[index];
+  estimate.at_bound = result.at_bound[index];
+  const double error = result.standard_errors[index];
+  if (determined && !estimate.at_bound && std::isfinite(error)) estimate.standard_error = error;
+  return estimate;
 }
 
-Logs logs_of(const CollectiveFit& fit) {
-  return {std::log(fit.latency_scale.value), std::log(fit.bus_bandwidth_gb_per_s.value),
-          std::log(fit.protocol_ratio.value)};
+Values values_of(const CollectiveFit& fit) {
+  return {fit.latency_scale.value, fit.bus_bandwidth_gb_per_s.value, fit.protocol_ratio.value};
 }
 
 }  // namespace
 
-CollectiveParameters CollectiveFit::parameters() const { return parameters_of(logs_of(*this).data(), 1.0); }
+CollectiveParameters CollectiveFit::parameters() const { return parameters_of(values_of(*this), 1.0); }
 
-CollectiveFit fit_collectives(std::span<const CollectiveSample> samples) {
-  Logs best = start_point(samples, 2.0);
-  double best_cost = std::numeric_limits<double>::infinity();
-  for (const double ratio : {1.3, 2.0, 4.0, 8.0}) {
-    Logs logs = start_point(samples, ratio);
-    const double cost = solve(samples, logs);
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = logs;
+Expected<CollectiveFit> fit_collectives(std::span<const CollectiveSample> samples) {
+  if (samples.empty()) return fail(ErrorCode::input, "no measurements; expected at least one");
+  const auto residuals = [samples](std::span<const double> values, std::span<double> out) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      out[i] = log_residual(microseconds(values, samples[i]), samples[i].time_us);
     }
+    return true;
+  };
+  FitOptions options;
+  options.loss = RobustLoss::soft_l1;
+  options.loss_scale = kRobustScale;
+  options.difference = 1e-4;
+  options.max_iterations = 100;
+  std::optional<FitResult> best;
+  for (const double ratio : {1.3, 2.0, 4.0, 8.0}) {
+    const auto parameters = fit_parameters(start_point(samples, ratio));
+    auto result = fit_least_squares(parameters, samples.size(), residuals, options);
+    if (!result) return fail(result.error());
+    if (!best || result->cost < best->cost) best = std::move(*result);
   }
-  const auto estimated = estimates(samples, best);
-  return {estimated[0], estimated[1], estimated[2]};
+  const bool determined = samples.size() > kCollectiveParameters;
+  return CollectiveFit{estimate(*best, 0, determined), estimate(*best, 1, determined),
+                       estimate(*best, 2, determined)};
 }
 
 double predicted_us(const CollectiveFit& fit, const CollectiveSample& sample) {
-  return seconds(logs_of(fit).data(), sample) * 1e6;
+  return microseconds(values_of(fit), sample);
 }
 
 CollectiveTime predicted_way(const CollectiveFit& fit, const CollectiveSample& sample) {
   return cost(sample.kind, Bytes(static_cast<std::int64_t>(sample.bytes)), sample.group,
-              parameters_of(logs_of(fit).data(), sample.bandwidth_share));
+              parameters_of(values_of(fit), sample.bandwidth_share));
 }
 
 }  // namespace foretrain

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "model/base/error.h"
 #include "model/hardware/collective_kind.h"
 #include "sim/network/collective_cost.h"
 
@@ -37,9 +38,9 @@ struct CollectiveFit {
 };
 
 // Least squares of log(predicted / measured) under a soft-L1 loss that turns linear at 5 % (outliers of noisy
-// clusters do not pull), from four starting points; Levenberg-Marquardt within the bounds. Standard errors
-// from the weighted normal matrix at the solution. Needs at least one sample with positive bytes and time.
-CollectiveFit fit_collectives(std::span<const CollectiveSample> samples);
+// clusters do not pull), from four starting points (calibrate/fit/least_squares.h). Bytes and times must be
+// positive. Errors (code input): no samples.
+Expected<CollectiveFit> fit_collectives(std::span<const CollectiveSample> samples);
 
 double predicted_us(const CollectiveFit& fit, const CollectiveSample& sample);
 CollectiveTime predicted_way(const CollectiveFit& fit, const CollectiveSample& sample);

@@ -42,7 +42,7 @@ std::string line(const CollectiveSweepResult& result) {
                      with_error(result.fit.protocol_ratio), result.counted ? "" : "  *");
 }
 
-std::string summary_line(std::string_view what, const CollectiveErrors& errors) {
+std::string summary_line(std::string_view what, const ErrorSummary& errors) {
   return fmt::format("{:<44} {:>4} {:>7} {:>7} {:>7}\n", what, errors.n, format_fixed(errors.median_pct, 2),
                      format_fixed(errors.p90_pct, 2), format_fixed(errors.mape_pct, 2));
 }
@@ -53,15 +53,16 @@ JsonValue text_or_null(const std::string& text) {
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
-void set_errors(JsonValue& object, const CollectiveErrors& errors) {
+void set_errors(JsonValue& object, const ErrorSummary& errors) {
   object.set("n", JsonValue::make_integer(static_cast<std::int64_t>(errors.n)));
   object.set("mape_pct", JsonValue::make_number(rounded(errors.mape_pct)));
   object.set("median_pct", JsonValue::make_number(rounded(errors.median_pct)));
   object.set("p90_pct", JsonValue::make_number(rounded(errors.p90_pct)));
+  object.set("bias_pct", JsonValue::make_number(rounded(errors.bias_pct)));
   object.set("max_abs_pct", JsonValue::make_number(rounded(errors.max_pct)));
 }
 
-JsonValue errors_json(const CollectiveErrors& errors) {
+JsonValue errors_json(const ErrorSummary& errors) {
   JsonValue object = JsonValue::make_object();
   set_errors(object, errors);
   return object;

@@ -9,19 +9,10 @@
 
 #include "calibrate/collectives/fit.h"
 #include "calibrate/collectives/sweeps.h"
+#include "calibrate/fit/least_squares.h"
 #include "model/base/error.h"
 
 namespace foretrain {
-
-// Of |predicted / measured - 1| in per cent. Quantiles interpolate linearly between order statistics.
-struct CollectiveErrors {
-  std::size_t n = 0;
-  double mape_pct = 0;
-  double median_pct = 0;
-  double p90_pct = 0;
-  double max_pct = 0;
-};
-CollectiveErrors summarize_errors(std::vector<double> absolute_errors_pct);
 
 struct CollectivePrediction {
   std::int64_t bytes = 0;
@@ -35,8 +26,8 @@ struct CollectivePrediction {
 struct CollectiveSweepResult {
   CollectiveSweep sweep;
   CollectiveFit fit;
-  CollectiveErrors errors;
-  std::optional<CollectiveErrors> held_out;
+  ErrorSummary errors;
+  std::optional<ErrorSummary> held_out;
   bool counted = false;  // in the overall errors: at least kCountedSizes sizes
   std::vector<CollectivePrediction> predictions;
 };
@@ -49,11 +40,11 @@ struct CollectiveReport {
   std::size_t sweeps_in_table = 0;
   std::size_t sweeps_counted = 0;
   std::size_t machines_counted = 0;
-  CollectiveErrors errors;    // over all points of the counted sweeps
-  CollectiveErrors held_out;  // every fourth size left out in turn
+  ErrorSummary errors;    // over all points of the counted sweeps
+  ErrorSummary held_out;  // every fourth size left out in turn
   // The same points when all collectives of one machine share its three parameters (a machine whose traffic
   // is staged through host memory gives each direction of two-way traffic kTwoWayShare of one-way traffic).
-  CollectiveErrors shared;
+  ErrorSummary shared;
 };
 
 // Per-direction rate of two-way traffic over one-way traffic through host memory: both directions of every
@@ -61,7 +52,8 @@ struct CollectiveReport {
 // ran both (2 x RTX 2080 Ti without peer to peer, NCCL all_reduce against broadcast).
 constexpr double kTwoWayShare = 0.36;
 
-CollectiveReport validate_collectives(std::span<const CollectiveSweep> sweeps);
+// Errors are the fit's own.
+Expected<CollectiveReport> validate_collectives(std::span<const CollectiveSweep> sweeps);
 // Reads the table first; a table without a sweep of kFittedSizes sizes is an error.
 Expected<CollectiveReport> validate_collectives(const std::string& path);
 
