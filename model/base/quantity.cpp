@@ -26,13 +26,30 @@ struct Trap {
   std::string_view hint;
 };
 
-constexpr Unit kBytesUnits[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
-                                {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
-                                {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
-constexpr Unit kBandwidthUnits[] = {{"B/s", 1},           {"kB/s", 1e3},           {"MB/s", 1e6},
-                                    {"GB/s", 1e9},        {"TB/s", 1e12},          {"KiB/s", 1024.0},
-                                    {"MiB/s", 1048576.0}, {"GiB/s", 1073741824.0}, {"TiB/s", 1099511627776.0},
-                                    {"kbit/s", 125},      {"Mbit/s", 125e3},       {"Gbit/s", 125e6},
+constexpr Unit kBytesUnits[] = {{"B", 1},
+                                {"kB", 1e3},
+                                {"MB", 1e6},
+                                {"GB", 1e9},
+                                {"TB", 1e12},
+                                {"KiB", 1024.0},
+                                {"MiB", 1048576.0},
+                                {"GiB", 1073741824.0},
+                                {"TiB", 1099511627776.0},
+                                {"PB", 1e15},
+                                {"PiB", 1125899906842624.0}};
+constexpr Unit kBandwidthUnits[] = {{"B/s", 1},
+                                    {"kB/s", 1e3},
+                                    {"MB/s", 1e6},
+                                    {"GB/s", 1e9},
+                                    {"TB/s", 1e12},
+                                    {"PB/s", 1e15},
+                                    {"KiB/s", 1024.0},
+                                    {"MiB/s", 1048576.0},
+                                    {"GiB/s", 1073741824.0},
+                                    {"TiB/s", 1099511627776.0},
+                                    {"kbit/s", 125},
+                                    {"Mbit/s", 125e3},
+                                    {"Gbit/s", 125e6},
                                     {"Tbit/s", 125e9}};
 constexpr Unit kTimeUnits[] = {{"ps", 1},   {"ns", 1e3}, {"us", 1e6},    {"\u00b5s", 1e6}, {"\u03bcs", 1e6},
                                {"ms", 1e9}, {"s", 1e12}, {"min", 60e12}, {"h", 3600e12},   {"d", 86400e12}};

@@ -13,6 +13,7 @@
 namespace foretrain {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::size_t kMaxReported = 20;  // ragged rows are usually all wrong in the same way
 
 }  // namespace
@@ -224,7 +225,7 @@ Expected<CsvTable> parse_csv(std::string_view text, const std::string& file, con
     return refuse({0, 0},
                   fmt::format("is {} bytes long; at most {} are read", text.size(), limits.max_bytes));
   }
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (const auto bad = find_invalid_utf8(text)) {
     return refuse(position_at(text, *bad),
                   fmt::format("the byte 0x{:02x} is not valid UTF-8", static_cast<unsigned char>(text[*bad])),
@@ -243,8 +244,9 @@ Expected<CsvTable> parse_csv_file(const std::string& path, const CsvLimits& limi
 }
 
 std::string csv_quoted(std::string_view cell) {
-  const bool plain =
-      cell.find_first_of(",\"\n\r") == std::string_view::npos && trim(cell).size() == cell.size();
+  // A byte order mark at the start of a file would be skipped.
+  const bool plain = cell.find_first_of(",\"\n\r") == std::string_view::npos &&
+                     trim(cell).size() == cell.size() && !cell.starts_with(kByteOrderMark);
   if (plain) return std::string(cell);
   std::string result = "\"";
   for (const char c : cell) {

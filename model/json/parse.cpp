@@ -14,6 +14,8 @@
 namespace foretrain {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 Errors one_error(const std::string& file, TextPosition at, std::string message, std::string hint = {}) {
   return {
       Error{ErrorCode::input, Location{file, at.line, at.column, {}}, std::move(message), std::move(hint)}};
@@ -191,7 +193,10 @@ Expected<JsonValue> parse_json(std::string_view text, const std::string& file, c
                       fmt::format("is {} bytes long; at most {} are read", text.size(), limits.max_bytes),
                       {}});
   }
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  // The library would skip another one, and the positions would be wrong.
+  if (text.starts_with(kByteOrderMark))
+    return fail(one_error(file, {}, "begins with two byte order marks; expected one at most"));
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return fail(one_error(file, {}, "is UTF-16; expected UTF-8", "save the file as UTF-8"));
   }

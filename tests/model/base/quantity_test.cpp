@@ -23,6 +23,7 @@ TEST(ParseBytes, KnowsDecimalAndBinaryUnits) {
   EXPECT_EQ(parse_bytes("24 GB")->count(), 24'000'000'000);
   EXPECT_EQ(parse_bytes("2 TB")->count(), 2'000'000'000'000);
   EXPECT_EQ(parse_bytes("2 TiB")->count(), 2'199'023'255'552);
+  EXPECT_EQ(parse_bytes("2 PiB")->count(), std::int64_t{1} << 51);
   EXPECT_EQ(parse_bytes("1e3 B")->count(), 1000);
   EXPECT_EQ(parse_bytes(" 0 B ")->count(), 0);
   EXPECT_EQ(parse_bytes("-1 KiB", Sign::any)->count(), -1024);

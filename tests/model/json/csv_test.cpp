@@ -136,6 +136,11 @@ TEST(CsvWriter, QuotesWhatNeedsIt) {
   EXPECT_EQ(writer.text(), "a,b\n\"1,2\",\"say \"\"x\"\"\"\n\" x\",\"line\nend\"\n");
 }
 
+TEST(CsvWriter, AByteOrderMarkInACellIsKept) {
+  const CsvWriter writer({"\xEF\xBB\xBF"});
+  EXPECT_EQ(parsed(writer.text()).header(0).text, "\xEF\xBB\xBF");
+}
+
 RC_GTEST_PROP(CsvWriter, WhatIsWrittenReadsBackEqual, ()) {
   const auto columns = *rc::gen::inRange<std::size_t>(1, 5);
   const auto cell = rc::gen::container<std::string>(rc::gen::element('a', ',', '"', '\n', '\r', ' ', '0'));

@@ -233,6 +233,7 @@ const Malformed kMalformed[] = {
     {"[\"\\ud800\"]", "f:1:9: invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF",
      "a backslash in a string is written \\\\"},
     // Bytes.
+    {"\xEF\xBB\xBF\xEF\xBB\xBF[1]", "f:1:1: begins with two byte order marks; expected one at most"},
     {"[\"\xff\"]", "f:1:3: the byte 0xff is not valid UTF-8", "save the file as UTF-8"},
     {"// \xc3\n{}", "f:1:4: the byte 0xc3 is not valid UTF-8", "save the file as UTF-8"},
     {"{}\0{}"sv, "f:1:3: there is a NUL byte; expected text"},
