@@ -166,9 +166,14 @@ BlockExpansion EagerTape::finish(const Value& input, const Value& output, bool l
     }
   }
   std::vector<bool> saved = used_by(backward_);
+  std::vector<bool> made_forward(tensors_.size(), false);
+  for (const Draft& draft : forward_) {
+    for (const std::int32_t t : draft.makes) made_forward[static_cast<std::size_t>(t)] = true;
+  }
   const std::vector<bool> used_outside = used_by(outside);
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     if (made_in_region[t]) saved[t] = used_outside[t];
+    saved[t] = saved[t] && made_forward[t];
   }
   const auto resize_all = [&](std::vector<bool>& flags) { flags.resize(tensors_.size(), false); };
   // A recomputed tensor that the forward has kept lives under another name for a moment.
