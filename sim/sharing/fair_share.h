@@ -37,10 +37,19 @@ class FairShare {
     double weight = 1, cap = 0, rate = 0;
     bool live = false;
   };
+  void collect_component();
+
   std::vector<double> capacity_;
   std::vector<Activity> activities_;
   std::vector<std::vector<std::int32_t>> users_;  // activities per constraint, ascending
-  std::vector<std::int32_t> free_, dirty_, changed_;
+  std::vector<std::int32_t> free_, changed_;
+  std::vector<std::int32_t> dirty_;   // constraints whose users or capacity changed
+  std::vector<std::int32_t> lonely_;  // new activities that use no constraint
+  // Scratch of solve(), kept to avoid allocation.
+  std::vector<double> used_, weight_, left_, before_;
+  std::vector<std::int32_t> component_, constraints_, pending_, open_, fixed_, rest_;
+  std::vector<std::uint32_t> seen_constraint_, seen_activity_;
+  std::uint32_t stamp_ = 0;
 };
 
 }  // namespace foretrain
