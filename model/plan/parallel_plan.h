@@ -27,6 +27,8 @@ struct DdpOptions {
   Bytes first_bucket = Bytes(1048576);
   bool overlap = true;                  // false: all buckets after the backward
   bool gradient_as_bucket_view = true;  // false: gradients are copied into and out of the buckets
+  // PyTorch's default is true: module buffers (causal masks) are broadcast over dp before every forward.
+  bool broadcast_buffers = false;
 };
 
 struct FsdpOptions {

@@ -42,6 +42,9 @@ enum class InstructionKind : std::uint8_t {
   all_reduce_flag,  // found-inf or norm agreed by ranks
   host_to_device,
   save,
+  copy_gradients,     // between gradients and buckets or flat shard units, or added to a shard
+  broadcast_buffers,  // DDP's broadcast of module buffers before a forward
+  device_to_host,     // loss.item()
 };
 std::string_view name_of(InstructionKind kind);
 
@@ -57,7 +60,9 @@ constexpr int kStreams = 5;
 std::string_view name_of(StreamKind stream);
 
 // Waits for `instruction` of the same rank: for its end, or (op >= 0) only until its op list has got
-// past that op: a gradient bucket starts when its last gradient is ready, inside a backward.
+// past that op: a gradient bucket starts when its last gradient is ready, inside a backward. The host
+// issues an instruction with such a dependency from a hook, right after that op; its place in the list
+// then only fixes the order within its stream.
 struct Dependency {
   InstructionId instruction;
   std::int32_t op = -1;
@@ -83,6 +88,8 @@ struct Instruction {
   std::int32_t dependencies_begin = 0, dependencies_end = 0;
   std::int32_t allocates_begin = 0, allocates_end = 0;  // buffers allocated when it starts
   std::int32_t frees_begin = 0, frees_end = 0;          // buffers freed when it ends
+  // Tensors of op lists freed when it ends: of the named blocks and of this instruction's micro-batch.
+  std::int32_t tensor_frees_begin = 0, tensor_frees_end = 0;
   bool blocks_host = false;  // the host waits for its end before issuing the next instruction
 };
 
@@ -96,10 +103,23 @@ struct Buffer {
   std::int32_t count = 1;   // this many separate tensors of bytes/count each (allocator rounding)
 };
 
+// A tensor of a block's table that outlives the op list which allocates it and is freed by another
+// instruction of the same micro-batch: a block's output (freed by the next block's backward, or by the
+// send of a pipeline stage), its input gradient (freed by the backward of the block before, or by the
+// send), a gradient that waits to be flattened. Tensors alive at the end of a step are freed then.
+struct TensorRef {
+  std::int32_t block = -1;
+  std::int32_t tensor = -1;  // index into the table of the block's op lists
+  friend bool operator==(const TensorRef&, const TensorRef&) = default;
+};
+
 // How backward ops allocate parameter gradients (Op::completes).
 enum class GradientAllocation : std::uint8_t {
-  on_completion,  // each parameter's gradient when its op runs, kept until zero_grad (set_to_none)
-  preallocated,   // views of buckets, flat units or persistent buffers: nothing to allocate
+  // Each parameter's gradient (BlockParameters::gradient_bytes; 0: nothing) when the op that completes it
+  // runs, unless it exists already from an earlier micro-batch; kept until zero_grad (set_to_none).
+  on_completion,
+  // Nothing to allocate at Op::completes: views of buckets, or tensors of the op lists.
+  preallocated,
 };
 
 struct BlockParameters {
@@ -111,7 +131,8 @@ struct RankClass {
   std::int32_t stage = 0;                 // pp coordinate
   std::vector<Instruction> instructions;  // in the order the host issues them
   std::vector<Dependency> dependencies;
-  std::vector<std::int32_t> allocates, frees;  // indices into buffers
+  std::vector<std::int32_t> allocates, frees;  // indices into buffers; a buffer is allocated once
+  std::vector<TensorRef> tensor_frees;
   std::vector<Buffer> buffers;
   GradientAllocation gradients = GradientAllocation::on_completion;
   std::vector<std::int32_t> blocks;  // blocks this stage holds, forward order
@@ -121,6 +142,20 @@ struct RankClass {
     return std::span(dependencies)
         .subspan(static_cast<std::size_t>(i.dependencies_begin),
                  static_cast<std::size_t>(i.dependencies_end - i.dependencies_begin));
+  }
+  std::span<const std::int32_t> allocates_of(const Instruction& i) const {
+    return std::span(allocates)
+        .subspan(static_cast<std::size_t>(i.allocates_begin),
+                 static_cast<std::size_t>(i.allocates_end - i.allocates_begin));
+  }
+  std::span<const std::int32_t> frees_of(const Instruction& i) const {
+    return std::span(frees).subspan(static_cast<std::size_t>(i.frees_begin),
+                                    static_cast<std::size_t>(i.frees_end - i.frees_begin));
+  }
+  std::span<const TensorRef> tensor_frees_of(const Instruction& i) const {
+    return std::span(tensor_frees)
+        .subspan(static_cast<std::size_t>(i.tensor_frees_begin),
+                 static_cast<std::size_t>(i.tensor_frees_end - i.tensor_frees_begin));
   }
 };
 
