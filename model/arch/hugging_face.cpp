@@ -88,7 +88,8 @@ Expected<TransformerConfig> import_hugging_face(const std::string& text, const s
   } else if (family == "llama" || family == "qwen2" || family == "mistral") {
     read_llama(reader, family, model);
   } else {
-    reader.error("model_type", fmt::format("is {}; expected gpt2, llama, qwen2 or mistral", in_quotes(family)),
+    reader.error("model_type",
+                 fmt::format("is {}; expected gpt2, llama, qwen2 or mistral", in_quotes(family)),
                  did_you_mean(family, kFamilies, "families"));
     return fail(std::move(errors));
   }

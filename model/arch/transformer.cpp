@@ -7,7 +7,8 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-void add(std::vector<Parameter>& list, std::string name, Shape shape, TensorSplit split, bool matmul = false) {
+void add(std::vector<Parameter>& list, std::string name, Shape shape, TensorSplit split,
+         bool matmul = false) {
   Parameter parameter;
   parameter.name = std::move(name);
   parameter.shape = std::move(shape);
@@ -23,8 +24,8 @@ void add_norm(std::vector<Parameter>& list, const TransformerConfig& model, cons
   }
 }
 
-void add_linear(std::vector<Parameter>& list, const std::string& name, std::int64_t in, std::int64_t out, bool bias,
-                TensorSplit split) {
+void add_linear(std::vector<Parameter>& list, const std::string& name, std::int64_t in, std::int64_t out,
+                bool bias, TensorSplit split) {
   add(list, name + ".weight", {out, in}, split, true);
   // The bias of a row-parallel layer is added after the reduction, whole on every rank.
   if (bias) add(list, name + ".bias", {out}, split == TensorSplit::row ? TensorSplit::replicated : split);
@@ -81,8 +82,10 @@ std::vector<Parameter> block_parameters(const TransformerConfig& model, std::int
       }
       return list;
     }
-    case BlockKind::layer: return layer_parameters(model, block - 1);
-    case BlockKind::head: break;
+    case BlockKind::layer:
+      return layer_parameters(model, block - 1);
+    case BlockKind::head:
+      break;
   }
   std::vector<Parameter> list;
   add_norm(list, model, "head.norm");
@@ -112,11 +115,14 @@ std::int64_t non_embedding_parameter_count(const TransformerConfig& model) {
 Errors check(const TransformerConfig& m) {
   Errors errors;
   const auto error = [&](std::string path, std::string message, std::string hint = {}) {
-    errors.push_back(Error{ErrorCode::input, {"", 0, 0, std::move(path)}, std::move(message), std::move(hint)});
+    errors.push_back(
+        Error{ErrorCode::input, {"", 0, 0, std::move(path)}, std::move(message), std::move(hint)});
   };
   const std::pair<const char*, std::int64_t> sizes[] = {
-      {"layers", m.layers}, {"hidden", m.hidden},         {"heads", m.heads}, {"kv_heads", m.kv_heads},
-      {"head_dim", m.head_dim}, {"ffn_hidden", m.ffn_hidden}, {"vocab", m.vocab}, {"max_positions", m.max_positions}};
+      {"layers", m.layers},     {"hidden", m.hidden},
+      {"heads", m.heads},       {"kv_heads", m.kv_heads},
+      {"head_dim", m.head_dim}, {"ffn_hidden", m.ffn_hidden},
+      {"vocab", m.vocab},       {"max_positions", m.max_positions}};
   for (const auto& [name, value] : sizes) {
     if (value < 1) error(name, fmt::format("is {}; expected a whole number from 1", value));
   }
@@ -126,8 +132,9 @@ Errors check(const TransformerConfig& m) {
           "use a divisor of heads");
   }
   if (m.fused_qkv && m.heads * m.head_dim != m.hidden && m.positions == PositionKind::learned) {
-    error("head_dim", fmt::format("is {}; {} heads x {} = {}, but hidden is {}", m.head_dim, m.heads, m.head_dim,
-                                  m.heads * m.head_dim, m.hidden),
+    error("head_dim",
+          fmt::format("is {}; {} heads x {} = {}, but hidden is {}", m.head_dim, m.heads, m.head_dim,
+                      m.heads * m.head_dim, m.hidden),
           "choose heads that divide hidden and leave head_dim out");
   }
   if (m.positions == PositionKind::rotary && m.head_dim % 2 != 0) {

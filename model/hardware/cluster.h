@@ -21,6 +21,7 @@ struct ClusterVertex {
   std::string name;  // "node0.gpu3"
   VertexKind kind = VertexKind::gpu;
   std::int32_t node = 0;  // machine it is in; -1 for network switches
+  Bandwidth capacity;     // of all traffic through it, such as a host bridge's memory; zero: no limit
 };
 
 struct ClusterEdge {

@@ -5,15 +5,15 @@ namespace {
 
 Bytes bytes_of(std::int64_t elements, DType dtype) { return Bytes(elements * size_of(dtype)); }
 
-Op batched_matmul(const EagerTape& tape, const LayerSizes& s, const std::string& name, std::int64_t m, std::int64_t n,
-                  std::int64_t k, MatmulLayout layout) {
+Op batched_matmul(const EagerTape& tape, const LayerSizes& s, const std::string& name, std::int64_t m,
+                  std::int64_t n, std::int64_t k, MatmulLayout layout) {
   const std::int64_t batch = s.batch * s.heads;
   Op op;
   op.kind = OpKind::matmul;
   op.role = OpRole::attention;
   op.name = name;
-  op.matmul = MatmulShape{batch, m, n, k, s.compute, s.compute,
-                          tape.context().training.precision != Precision::fp32, layout};
+  op.matmul = MatmulShape{
+      batch, m, n, k, s.compute, s.compute, tape.context().training.precision != Precision::fp32, layout};
   op.read = bytes_of(batch * (m * k + k * n), s.compute);
   op.written = bytes_of(batch * m * n, s.compute);
   op.flops = Flops(2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
@@ -44,13 +44,15 @@ struct QueryKeyValue {
 QueryKeyValue project_fused(EagerTape& tape, const LayerSizes& s, const Value& x) {
   const TransformerConfig& m = tape.context().model;
   const std::int64_t width = (m.heads + 2 * m.kv_heads) * m.head_dim;
-  const Value qkv = linear(tape, s, x, s.hidden, width, m.qkv_bias, s.tp > 1 ? Split::column : Split::none, "attn.qkv");
+  const Value qkv =
+      linear(tape, s, x, s.hidden, width, m.qkv_bias, s.tp > 1 ? Split::column : Split::none, "attn.qkv");
   const auto view = [&](std::int64_t elements) {
     Value part = tape.input(elements, qkv.dtype);
     part.tensor = qkv.tensor;
     return part;
   };
-  const QueryKeyValue parts{view(s.tokens * s.q_width), view(s.tokens * s.kv_width), view(s.tokens * s.kv_width)};
+  const QueryKeyValue parts{view(s.tokens * s.q_width), view(s.tokens * s.kv_width),
+                            view(s.tokens * s.kv_width)};
   tape.on_backward([&tape, parts, qkv] {
     const std::int32_t whole = tape.gradient_tensor(qkv);
     tape.emit(memory_op(OpRole::copy, "attn.qkv.concatenate_gradients", qkv.bytes(), qkv.bytes()),
@@ -70,8 +72,8 @@ QueryKeyValue project_separate(EagerTape& tape, const LayerSizes& s, const Value
   return {q, k, v};
 }
 
-// softmax(q k^T / sqrt(d)) v with the scores in memory, as the module code writes it. Under fp16 autocast softmax
-// reads fp16 and writes fp32 in one kernel; under bf16 autocast the cast is a kernel of its own.
+// softmax(q k^T / sqrt(d)) v with the scores in memory, as the module code writes it. Under fp16 autocast
+// softmax reads fp16 and writes fp32 in one kernel; under bf16 autocast the cast is a kernel of its own.
 Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) {
   const TransformerConfig& model = tape.context().model;
   const std::int64_t scores = s.batch * s.heads * s.sequence * s.sequence;
@@ -87,9 +89,11 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
     const std::int32_t grad = tape.gradient(raw);
     const std::int32_t dq = tape.gradient_tensor(q);
     const std::int32_t dk = tape.gradient_tensor(k);
-    tape.emit(batched_matmul(tape, s, "attn.scores.q_gradient", s.sequence, s.head_dim, s.sequence, MatmulLayout::nn),
+    tape.emit(batched_matmul(tape, s, "attn.scores.q_gradient", s.sequence, s.head_dim, s.sequence,
+                             MatmulLayout::nn),
               {grad, k.tensor}, {dq});
-    tape.emit(batched_matmul(tape, s, "attn.scores.k_gradient", s.sequence, s.head_dim, s.sequence, MatmulLayout::nt),
+    tape.emit(batched_matmul(tape, s, "attn.scores.k_gradient", s.sequence, s.head_dim, s.sequence,
+                             MatmulLayout::nt),
               {grad, q.tensor}, {dk});
     tape.give_gradient(q, dq);
     tape.give_gradient(k, dk);
@@ -100,12 +104,13 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
   tape.emit(memory_op(OpRole::mask, "attn.mask", bytes_of(s.sequence * s.sequence, DType::fp32),
                       Bytes(s.sequence * s.sequence)),
             {}, {mask});
-  tape.emit(memory_op(OpRole::mask, "attn.masked_fill", scaled.bytes(), masked.bytes()), {scaled.tensor, mask},
-            {masked.tensor});
+  tape.emit(memory_op(OpRole::mask, "attn.masked_fill", scaled.bytes(), masked.bytes()),
+            {scaled.tensor, mask}, {masked.tensor});
   tape.on_backward([&tape, scaled, masked, mask] {
     const std::int32_t grad = tape.gradient(masked);
     const std::int32_t dx = tape.gradient_tensor(scaled);
-    tape.emit(memory_op(OpRole::mask, "attn.masked_fill.backward", masked.bytes(), scaled.bytes()), {grad, mask}, {dx});
+    tape.emit(memory_op(OpRole::mask, "attn.masked_fill.backward", masked.bytes(), scaled.bytes()),
+              {grad, mask}, {dx});
     tape.give_gradient(scaled, dx);
   });
   const bool fused_cast = tape.context().training.precision == Precision::fp16_amp;
@@ -132,7 +137,8 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
     tape.emit(batched_matmul(tape, s, "attn.context.weights_gradient", s.sequence, s.sequence, s.head_dim,
                              MatmulLayout::tn),
               {grad, v.tensor}, {dp});
-    tape.emit(batched_matmul(tape, s, "attn.context.v_gradient", s.sequence, s.head_dim, s.sequence, MatmulLayout::nt),
+    tape.emit(batched_matmul(tape, s, "attn.context.v_gradient", s.sequence, s.head_dim, s.sequence,
+                             MatmulLayout::nt),
               {grad, p.tensor}, {dv});
     tape.give_gradient(p, dp);
     tape.give_gradient(v, dv);
@@ -143,10 +149,11 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
 // Scaled-dot-product attention as one kernel; saves q, k, v, the output and the log-sum-exp.
 Value flash_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) {
   const TransformerConfig& model = tape.context().model;
-  const AttentionShape shape{s.batch, s.sequence, s.sequence, s.heads, s.kv_heads, s.head_dim, model.sliding_window,
-                             true, s.compute};
+  const AttentionShape shape{s.batch,    s.sequence,           s.sequence, s.heads,  s.kv_heads,
+                             s.head_dim, model.sliding_window, true,       s.compute};
   const Value out = tape.value("attn.context", s.tokens * s.q_width, s.compute);
-  const std::int32_t statistics = tape.tensor("attn.log_sum_exp", s.batch * s.heads * s.sequence, DType::fp32);
+  const std::int32_t statistics =
+      tape.tensor("attn.log_sum_exp", s.batch * s.heads * s.sequence, DType::fp32);
   // Causal: half of the score matrix, with a window: the band of it.
   const double seq = static_cast<double>(s.sequence);
   const double window = static_cast<double>(model.sliding_window);
@@ -199,7 +206,8 @@ Value attention(EagerTape& tape, const LayerSizes& s, const Value& x) {
                                                                                  : eager_core(tape, s, qkv);
   if (recompute) tape.end_recompute();
   const Split split = s.megatron ? Split::row : s.gather ? Split::column : Split::none;
-  const Value y = linear(tape, s, core, m.heads * m.head_dim, s.hidden, m.attention_out_bias, split, "attn.proj");
+  const Value y =
+      linear(tape, s, core, m.heads * m.head_dim, s.hidden, m.attention_out_bias, split, "attn.proj");
   return s.megatron ? leave_tensor_parallel(tape, s, y, "attn") : y;
 }
 

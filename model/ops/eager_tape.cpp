@@ -13,7 +13,8 @@ Value EagerTape::input(std::int64_t elements, DType dtype) {
   return Value{kForeignTensor, values_++, elements, dtype};
 }
 
-std::int32_t EagerTape::tensor(std::string name, std::int64_t elements, DType dtype, MemoryClass memory_class) {
+std::int32_t EagerTape::tensor(std::string name, std::int64_t elements, DType dtype,
+                               MemoryClass memory_class) {
   tensors_.push_back(Tensor{std::move(name), Bytes(elements * size_of(dtype)), dtype, memory_class});
   return static_cast<std::int32_t>(tensors_.size()) - 1;
 }
@@ -126,7 +127,8 @@ std::vector<Op> EagerTape::with_lifetimes(const std::vector<Draft>& drafts, cons
     for (const std::int32_t t : drafts[i].uses) {
       if (t >= 0) last[static_cast<std::size_t>(t)] = static_cast<std::int64_t>(i);
     }
-    for (const std::int32_t t : drafts[i].makes) last[static_cast<std::size_t>(t)] = static_cast<std::int64_t>(i);
+    for (const std::int32_t t : drafts[i].makes)
+      last[static_cast<std::size_t>(t)] = static_cast<std::int64_t>(i);
   }
   std::vector<Op> ops;
   ops.reserve(drafts.size());
@@ -177,11 +179,13 @@ BlockExpansion EagerTape::finish(const Value& input, const Value& output, bool l
   }
   const auto resize_all = [&](std::vector<bool>& flags) { flags.resize(tensors_.size(), false); };
   // A recomputed tensor that the forward has kept lives under another name for a moment.
-  const auto rename_kept = [&](std::vector<Draft>& drafts, const std::vector<bool>& alive, bool only_regions) {
+  const auto rename_kept = [&](std::vector<Draft>& drafts, const std::vector<bool>& alive,
+                               bool only_regions) {
     for (Draft& draft : drafts) {
       if (only_regions && draft.outside_region) continue;
       for (std::int32_t& made : draft.makes) {
-        if (static_cast<std::size_t>(made) >= alive.size() || !alive[static_cast<std::size_t>(made)]) continue;
+        if (static_cast<std::size_t>(made) >= alive.size() || !alive[static_cast<std::size_t>(made)])
+          continue;
         Tensor copy = tensors_[static_cast<std::size_t>(made)];
         copy.name += ".recomputed";
         tensors_.push_back(std::move(copy));
@@ -210,7 +214,8 @@ BlockExpansion EagerTape::finish(const Value& input, const Value& output, bool l
   result.backward = with_lifetimes(backward_, stays);
 
   std::vector<Draft> input_part, weight_part;
-  for (const Draft& draft : backward_) (draft.part == Part::weight ? weight_part : input_part).push_back(draft);
+  for (const Draft& draft : backward_)
+    (draft.part == Part::weight ? weight_part : input_part).push_back(draft);
   std::vector<bool> until_weights = used_by(weight_part);
   resize_all(until_weights);
   for (const Draft& draft : weight_part) {  // made by the weight part itself

@@ -14,8 +14,8 @@
 
 namespace foretrain {
 
-constexpr std::int32_t kNoTensor = -1;        // nothing
-constexpr std::int32_t kForeignTensor = -2;   // exists, but belongs to the neighbouring block
+constexpr std::int32_t kNoTensor = -1;       // nothing
+constexpr std::int32_t kForeignTensor = -2;  // exists, but belongs to the neighbouring block
 
 // A differentiable value: its tensor and size.
 struct Value {

@@ -10,15 +10,18 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
   const bool learned = m.positions == PositionKind::learned;
   const std::int64_t elements = s.tokens * s.hidden;
   const Value looked_up = tape.value("embedding.token", elements, s.stream);
-  Op lookup = memory_op(OpRole::embedding, "embedding.token", looked_up.bytes() + Bytes(8 * s.tokens), looked_up.bytes());
+  Op lookup = memory_op(OpRole::embedding, "embedding.token", looked_up.bytes() + Bytes(8 * s.tokens),
+                        looked_up.bytes());
   tape.emit(lookup, {}, {looked_up.tensor});
   const std::int64_t table = tape.local_elements("token.weight");
   tape.on_backward([&tape, &s, looked_up, table] {
-    // embedding_dense_backward: a zeroed table, then the sorted rows added to it. A tied head's gradient is added.
+    // embedding_dense_backward: a zeroed table, then the sorted rows added to it. A tied head's gradient is
+    // added.
     const std::int32_t grad = tape.gradient(looked_up);
     const Bytes whole(table * size_of(s.stream));
     tape.set_part(EagerTape::Part::weight);
-    tape.emit(memory_op(OpRole::embedding, "embedding.token.gradient", looked_up.bytes(), whole + looked_up.bytes(), 6),
+    tape.emit(memory_op(OpRole::embedding, "embedding.token.gradient", looked_up.bytes(),
+                        whole + looked_up.bytes(), 6),
               {grad});
     if (tape.context().model.tied_head) {
       tape.emit(memory_op(OpRole::embedding, "embedding.token.tied_gradient_add", whole * 2, whole), {});
@@ -34,8 +37,8 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
     const Bytes row_bytes(rows * size_of(s.stream));
     tape.emit(memory_op(OpRole::position, "embedding.position", row_bytes, row_bytes), {}, {position});
     const Value sum = tape.value("embedding.sum", x.elements, s.stream);
-    tape.emit(memory_op(OpRole::position, "embedding.add", x.bytes() + row_bytes, sum.bytes()), {x.tensor, position},
-              {sum.tensor});
+    tape.emit(memory_op(OpRole::position, "embedding.add", x.bytes() + row_bytes, sum.bytes()),
+              {x.tensor, position}, {sum.tensor});
     const Bytes table_bytes(m.max_positions * s.hidden * size_of(s.stream));
     const Value token = x;
     tape.on_backward([&tape, token, sum, table_bytes, row_bytes] {
@@ -58,35 +61,41 @@ BlockExpansion expand_layer(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const Value x = tape.input(s.shard_tokens * s.hidden, s.stream);
   const Value a = attention(tape, s, layer_norm(tape, s, x, "norm1"));
-  const Value mid = residual_add(tape, x, dropout(tape, a, m.residual_dropout, "attn.residual_dropout"), "attn.residual");
+  const Value mid =
+      residual_add(tape, x, dropout(tape, a, m.residual_dropout, "attn.residual_dropout"), "attn.residual");
   const Value b = mlp(tape, s, layer_norm(tape, s, mid, "norm2"));
-  const Value out = residual_add(tape, mid, dropout(tape, b, m.residual_dropout, "mlp.residual_dropout"), "mlp.residual");
+  const Value out =
+      residual_add(tape, mid, dropout(tape, b, m.residual_dropout, "mlp.residual_dropout"), "mlp.residual");
   return tape.finish(x, out, false);
 }
 
 // Cross-entropy over the vocabulary. log_softmax saves its output in fp32 (under fp16 autocast it reads fp16
-// logits in the same kernel, otherwise narrower logits are cast first); nll_loss gives a gradient of full size.
+// logits in the same kernel, otherwise narrower logits are cast first); nll_loss gives a gradient of full
+// size.
 void cross_entropy(EagerTape& tape, const LayerSizes& s, const Value& logits) {
   const bool fused_cast = tape.context().training.precision == Precision::fp16_amp;
   const Value wide = fused_cast ? logits : cast(tape, logits, DType::fp32, "loss.logits_cast");
   const Value log_probabilities = tape.value("loss.log_softmax", wide.elements, DType::fp32);
   if (s.megatron) {
     const std::int32_t rows = tape.tensor("loss.row_statistics", 3 * s.tokens, DType::fp32);
-    tape.emit(memory_op(OpRole::loss, "loss.row_max", wide.bytes(), Bytes(4 * s.tokens)), {wide.tensor}, {rows});
+    tape.emit(memory_op(OpRole::loss, "loss.row_max", wide.bytes(), Bytes(4 * s.tokens)), {wide.tensor},
+              {rows});
     for (const char* name : {"loss.max.all_reduce", "loss.target.all_reduce", "loss.sum.all_reduce"}) {
       collective(tape, CollectiveKind::all_reduce, Bytes(4 * s.tokens), DType::fp32, name, rows);
     }
   }
-  tape.emit(memory_op(OpRole::loss, "loss.log_softmax", wide.bytes(), log_probabilities.bytes()), {wide.tensor},
-            {log_probabilities.tensor});
+  tape.emit(memory_op(OpRole::loss, "loss.log_softmax", wide.bytes(), log_probabilities.bytes()),
+            {wide.tensor}, {log_probabilities.tensor});
   tape.emit(memory_op(OpRole::loss, "loss.nll", Bytes(12 * s.tokens), Bytes(4)), {log_probabilities.tensor});
   tape.on_backward([&tape, &s, wide, log_probabilities] {
     const std::int32_t spread = tape.tensor("loss.nll_gradient", wide.elements, DType::fp32);
-    tape.emit(memory_op(OpRole::loss, "loss.nll.backward", Bytes(12 * s.tokens), log_probabilities.bytes(), 2), {},
-              {spread});
+    tape.emit(
+        memory_op(OpRole::loss, "loss.nll.backward", Bytes(12 * s.tokens), log_probabilities.bytes(), 2), {},
+        {spread});
     const std::int32_t grad = tape.gradient_tensor(wide);
-    tape.emit(memory_op(OpRole::loss, "loss.log_softmax.backward", log_probabilities.bytes() * 2, wide.bytes()),
-              {spread, log_probabilities.tensor}, {grad});
+    tape.emit(
+        memory_op(OpRole::loss, "loss.log_softmax.backward", log_probabilities.bytes() * 2, wide.bytes()),
+        {spread, log_probabilities.tensor}, {grad});
     tape.give_gradient(wide, grad);
   });
 }
@@ -95,7 +104,8 @@ BlockExpansion expand_head(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const Value x = tape.input(s.shard_tokens * s.hidden, s.stream);
   Value h = layer_norm(tape, s, x, "norm");
-  if (s.megatron) h = enter_tensor_parallel(tape, s, cast(tape, h, s.compute, "lm_head.input_cast"), "lm_head");
+  if (s.megatron)
+    h = enter_tensor_parallel(tape, s, cast(tape, h, s.compute, "lm_head.input_cast"), "lm_head");
   const Value logits =
       linear(tape, s, h, s.hidden, m.vocab, m.head_bias, s.megatron ? Split::column : Split::none, "lm_head");
   cross_entropy(tape, s, logits);
@@ -104,7 +114,9 @@ BlockExpansion expand_head(EagerTape& tape, const LayerSizes& s) {
     const std::vector<Parameter> parameters = block_parameters(m, m.layers + 1);
     for (std::vector<Op>* list : {&result.backward, &result.backward_weight}) {
       for (Op& op : *list) {
-        std::erase_if(op.completes, [&](std::int32_t p) { return parameters[static_cast<std::size_t>(p)].tied_to_embedding; });
+        std::erase_if(op.completes, [&](std::int32_t p) {
+          return parameters[static_cast<std::size_t>(p)].tied_to_embedding;
+        });
       }
     }
   }
@@ -117,12 +129,17 @@ BlockExpansion expand(BlockKind kind, const ExpansionContext& given) {
   ExpansionContext context = given;
   if (kind != BlockKind::layer) context.training.recompute = Recompute::none;
   const LayerSizes sizes(context);
-  const std::int64_t block = kind == BlockKind::embedding ? 0 : kind == BlockKind::layer ? 1 : context.model.layers + 1;
+  const std::int64_t block = kind == BlockKind::embedding ? 0
+                             : kind == BlockKind::layer   ? 1
+                                                          : context.model.layers + 1;
   EagerTape tape(context, block_parameters(context.model, block));
   switch (kind) {
-    case BlockKind::embedding: return expand_embedding(tape, sizes);
-    case BlockKind::layer: return expand_layer(tape, sizes);
-    case BlockKind::head: return expand_head(tape, sizes);
+    case BlockKind::embedding:
+      return expand_embedding(tape, sizes);
+    case BlockKind::layer:
+      return expand_layer(tape, sizes);
+    case BlockKind::head:
+      return expand_head(tape, sizes);
   }
   return {};
 }
@@ -148,41 +165,72 @@ Flops model_flops_6n(const TransformerConfig& model, double tokens) {
   return Flops(6.0 * static_cast<double>(parameter_count(model)) * tokens);
 }
 
-Flops model_flops_with_attention(const TransformerConfig& model, std::int64_t sequence_length, double tokens) {
-  const double attention = 12.0 * static_cast<double>(model.layers) * static_cast<double>(model.heads * model.head_dim) *
+Flops model_flops_with_attention(const TransformerConfig& model, std::int64_t sequence_length,
+                                 double tokens) {
+  const double attention = 12.0 * static_cast<double>(model.layers) *
+                           static_cast<double>(model.heads * model.head_dim) *
                            static_cast<double>(sequence_length);
   return Flops((6.0 * static_cast<double>(parameter_count(model)) + attention) * tokens);
 }
 
 std::string_view name_of(MemoryClass memory_class) {
   switch (memory_class) {
-    case MemoryClass::parameters: return "parameters";
-    case MemoryClass::gradients: return "gradients";
-    case MemoryClass::optimizer: return "optimizer";
-    case MemoryClass::activations: return "activations";
-    case MemoryClass::buffers: return "buffers";
-    case MemoryClass::workspace: return "workspace";
-    case MemoryClass::communication: return "communication";
+    case MemoryClass::parameters:
+      return "parameters";
+    case MemoryClass::gradients:
+      return "gradients";
+    case MemoryClass::optimizer:
+      return "optimizer";
+    case MemoryClass::activations:
+      return "activations";
+    case MemoryClass::buffers:
+      return "buffers";
+    case MemoryClass::workspace:
+      return "workspace";
+    case MemoryClass::communication:
+      return "communication";
   }
   return "?";
 }
 
 std::string_view name_of(OpKind kind) {
   switch (kind) {
-    case OpKind::matmul: return "matmul";
-    case OpKind::attention_forward: return "attention_forward";
-    case OpKind::attention_backward: return "attention_backward";
-    case OpKind::memory_bound: return "memory_bound";
-    case OpKind::collective: return "collective";
-    case OpKind::host_sync: return "host_sync";
+    case OpKind::matmul:
+      return "matmul";
+    case OpKind::attention_forward:
+      return "attention_forward";
+    case OpKind::attention_backward:
+      return "attention_backward";
+    case OpKind::memory_bound:
+      return "memory_bound";
+    case OpKind::collective:
+      return "collective";
+    case OpKind::host_sync:
+      return "host_sync";
   }
   return "?";
 }
 
 std::string_view name_of(OpRole role) {
-  static constexpr std::string_view kNames[] = {
-      "matmul", "attention", "norm", "softmax", "mask", "activation", "dropout", "residual", "bias_gradient", "cast",
-      "copy", "embedding", "position", "loss", "optimizer", "gradient_scaling", "gradient_clipping", "collective", "sync"};
+  static constexpr std::string_view kNames[] = {"matmul",
+                                                "attention",
+                                                "norm",
+                                                "softmax",
+                                                "mask",
+                                                "activation",
+                                                "dropout",
+                                                "residual",
+                                                "bias_gradient",
+                                                "cast",
+                                                "copy",
+                                                "embedding",
+                                                "position",
+                                                "loss",
+                                                "optimizer",
+                                                "gradient_scaling",
+                                                "gradient_clipping",
+                                                "collective",
+                                                "sync"};
   return kNames[static_cast<std::size_t>(role)];
 }
 

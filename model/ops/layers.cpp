@@ -9,8 +9,8 @@ Bytes bytes_of(std::int64_t elements, DType dtype) { return Bytes(elements * siz
 
 bool tensor_cores(const TrainingSpec& training) { return training.precision != Precision::fp32; }
 
-Op matmul_op(const EagerTape& tape, std::string name, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
-             MatmulLayout layout, std::int64_t batch = 1) {
+Op matmul_op(const EagerTape& tape, std::string name, std::int64_t m, std::int64_t n, std::int64_t k,
+             DType dtype, MatmulLayout layout, std::int64_t batch = 1) {
   Op op;
   op.kind = OpKind::matmul;
   op.role = OpRole::matmul;
@@ -98,8 +98,9 @@ Value layer_norm(EagerTape& tape, const LayerSizes& s, const Value& x, const std
   tape.on_backward([&tape, x, y, name, statistics, full, &model] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t dx = tape.gradient_tensor(x);
-    tape.emit(memory_op(OpRole::norm, name + ".input_gradient", x.bytes() + y.bytes(), x.bytes(), full ? 1 : 4),
-              {x.tensor, grad, statistics}, {dx});
+    tape.emit(
+        memory_op(OpRole::norm, name + ".input_gradient", x.bytes() + y.bytes(), x.bytes(), full ? 1 : 4),
+        {x.tensor, grad, statistics}, {dx});
     tape.set_part(EagerTape::Part::weight);
     tape.emit(memory_op(OpRole::norm, name + ".weight_gradient", x.bytes() + y.bytes(), Bytes(0), 1),
               {x.tensor, grad, statistics});
@@ -115,12 +116,13 @@ Value dropout(EagerTape& tape, const Value& x, double rate, const std::string& n
   if (rate <= 0 || !tape.context().training.dropout) return x;
   const Value y = tape.value(name, x.elements, x.dtype);
   const std::int32_t mask = tape.tensor(name + ".mask", x.elements, DType::boolean);
-  tape.emit(memory_op(OpRole::dropout, name, x.bytes(), y.bytes() + Bytes(x.elements)), {x.tensor}, {y.tensor, mask});
+  tape.emit(memory_op(OpRole::dropout, name, x.bytes(), y.bytes() + Bytes(x.elements)), {x.tensor},
+            {y.tensor, mask});
   tape.on_backward([&tape, x, y, mask, name] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t dx = tape.gradient_tensor(x);
-    tape.emit(memory_op(OpRole::dropout, name + ".backward", y.bytes() + Bytes(x.elements), x.bytes()), {grad, mask},
-              {dx});
+    tape.emit(memory_op(OpRole::dropout, name + ".backward", y.bytes() + Bytes(x.elements), x.bytes()),
+              {grad, mask}, {dx});
     tape.give_gradient(x, dx);
   });
   return y;
@@ -129,7 +131,8 @@ Value dropout(EagerTape& tape, const Value& x, double rate, const std::string& n
 Value residual_add(EagerTape& tape, const Value& x, const Value& y, const std::string& name) {
   const DType wide = size_of(x.dtype) >= size_of(y.dtype) ? x.dtype : y.dtype;
   const Value z = tape.value(name, x.elements, wide);
-  tape.emit(memory_op(OpRole::residual, name, x.bytes() + y.bytes(), z.bytes()), {x.tensor, y.tensor}, {z.tensor});
+  tape.emit(memory_op(OpRole::residual, name, x.bytes() + y.bytes(), z.bytes()), {x.tensor, y.tensor},
+            {z.tensor});
   tape.on_backward([&tape, x, y, z, name] {
     const std::int32_t grad = tape.gradient(z);
     for (const Value& side : {x, y}) {
@@ -149,14 +152,17 @@ namespace {
 
 // The all_gather of a column-split output into a list of tensors and their concatenation, as
 // torch.distributed.all_gather and torch.cat do it: into one flat buffer, out into the list, together again.
-Value gather_columns(EagerTape& tape, const LayerSizes& s, const Value& part, std::int64_t out, const std::string& name) {
+Value gather_columns(EagerTape& tape, const LayerSizes& s, const Value& part, std::int64_t out,
+                     const std::string& name) {
   const std::int64_t elements = s.tokens * out;
   const std::int32_t flat = tape.tensor(name + ".flat", elements, part.dtype, MemoryClass::communication);
   const std::int32_t list = tape.tensor(name + ".list", elements, part.dtype, MemoryClass::communication);
   const Value whole = tape.value(name + ".gathered", elements, part.dtype);
-  collective(tape, CollectiveKind::all_gather, whole.bytes(), part.dtype, name + ".all_gather", part.tensor, flat);
+  collective(tape, CollectiveKind::all_gather, whole.bytes(), part.dtype, name + ".all_gather", part.tensor,
+             flat);
   tape.emit(memory_op(OpRole::copy, name + ".unflatten", whole.bytes(), whole.bytes(), s.tp), {flat}, {list});
-  tape.emit(memory_op(OpRole::copy, name + ".concatenate", whole.bytes(), whole.bytes()), {list}, {whole.tensor});
+  tape.emit(memory_op(OpRole::copy, name + ".concatenate", whole.bytes(), whole.bytes()), {list},
+            {whole.tensor});
   tape.on_backward([&tape, part, whole, name] {
     const std::int32_t grad = tape.gradient(whole);
     const std::int32_t mine = tape.gradient_tensor(part);
@@ -171,14 +177,15 @@ std::int32_t cast_parameter(EagerTape& tape, std::int64_t elements, DType dtype,
   const DType stored = parameter_dtype(tape.context().training.precision);
   if (stored == dtype) return kNoTensor;
   const std::int32_t copy = tape.tensor(name + ".cast", elements, dtype);
-  tape.emit(memory_op(OpRole::cast, name + ".cast", bytes_of(elements, stored), bytes_of(elements, dtype)), {}, {copy});
+  tape.emit(memory_op(OpRole::cast, name + ".cast", bytes_of(elements, stored), bytes_of(elements, dtype)),
+            {}, {copy});
   return copy;
 }
 
 }  // namespace
 
-Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t in, std::int64_t out, bool bias,
-             Split split, const std::string& name) {
+Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t in, std::int64_t out,
+             bool bias, Split split, const std::string& name) {
   const std::int64_t ranks = split == Split::none || s.tp == 1 ? 1 : s.tp;
   const std::int64_t local_in = split == Split::row ? in / ranks : in;
   const std::int64_t local_out = split == Split::column ? out / ranks : out;
@@ -187,7 +194,8 @@ Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t 
   const std::int64_t rows = a.elements / local_in;
   const bool bias_here = bias && (split != Split::row || !s.megatron);
   const std::int32_t weight = cast_parameter(tape, local_in * local_out, s.compute, name + ".weight");
-  const std::int32_t bias_copy = bias_here ? cast_parameter(tape, local_out, s.compute, name + ".bias") : kNoTensor;
+  const std::int32_t bias_copy =
+      bias_here ? cast_parameter(tape, local_out, s.compute, name + ".bias") : kNoTensor;
   const Value y = tape.value(name, rows * local_out, s.compute);
   tape.emit(matmul_op(tape, name, rows, local_out, local_in, s.compute, MatmulLayout::tn),
             {a.tensor, weight, bias_copy}, {y.tensor});
@@ -196,8 +204,9 @@ Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t 
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t da = tape.gradient_tensor(a);
     tape.set_part(EagerTape::Part::input);
-    tape.emit(matmul_op(tape, name + ".input_gradient", rows, local_in, local_out, s.compute, MatmulLayout::nn),
-              {grad, weight}, {da});
+    tape.emit(
+        matmul_op(tape, name + ".input_gradient", rows, local_in, local_out, s.compute, MatmulLayout::nn),
+        {grad, weight}, {da});
     tape.set_part(EagerTape::Part::weight);
     // In the stored dtype the gradient is the parameter's own; under autocast it is cast to it.
     const std::int64_t elements = local_in * local_out;
@@ -207,8 +216,9 @@ Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t 
       narrow = tape.tensor(name + ".weight_gradient", elements, s.compute, MemoryClass::gradients);
       makes.push_back(narrow);
     }
-    tape.emit(matmul_op(tape, name + ".weight_gradient", local_out, local_in, rows, s.compute, MatmulLayout::nt),
-              {grad, a.tensor}, makes);
+    tape.emit(
+        matmul_op(tape, name + ".weight_gradient", local_out, local_in, rows, s.compute, MatmulLayout::nt),
+        {grad, a.tensor}, makes);
     if (stored != s.compute) {
       tape.emit(memory_op(OpRole::cast, name + ".weight_gradient.cast", bytes_of(elements, s.compute),
                           bytes_of(elements, stored)),
@@ -248,7 +258,8 @@ Value enter_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x
   tape.on_backward([&tape, x, y, name] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t part = tape.gradient_tensor(x);
-    collective(tape, CollectiveKind::reduce_scatter, y.bytes(), x.dtype, name + ".reduce_scatter", grad, part);
+    collective(tape, CollectiveKind::reduce_scatter, y.bytes(), x.dtype, name + ".reduce_scatter", grad,
+               part);
     tape.give_gradient(x, part);
   });
   return y;
@@ -261,7 +272,8 @@ Value leave_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x
     return x;
   }
   const Value y = tape.value(name + ".scattered", x.elements / s.tp, x.dtype);
-  collective(tape, CollectiveKind::reduce_scatter, x.bytes(), x.dtype, name + ".reduce_scatter", x.tensor, y.tensor);
+  collective(tape, CollectiveKind::reduce_scatter, x.bytes(), x.dtype, name + ".reduce_scatter", x.tensor,
+             y.tensor);
   tape.on_backward([&tape, x, y, name] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t whole = tape.gradient_tensor(x);

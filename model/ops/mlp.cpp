@@ -10,7 +10,8 @@ Value unary_activation(EagerTape& tape, const Value& x, const std::string& name)
   tape.on_backward([&tape, x, y, name] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t dx = tape.gradient_tensor(x);
-    tape.emit(memory_op(OpRole::activation, name + ".backward", x.bytes() * 2, x.bytes()), {x.tensor, grad}, {dx});
+    tape.emit(memory_op(OpRole::activation, name + ".backward", x.bytes() * 2, x.bytes()), {x.tensor, grad},
+              {dx});
     tape.give_gradient(x, dx);
   });
   return y;

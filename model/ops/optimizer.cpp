@@ -8,8 +8,8 @@ namespace {
 // The most tensors one launch takes, by the number of lists that the kernel walks together.
 constexpr std::int64_t kTensorsPerLaunch[] = {110, 64, 48, 36, 30};
 
-Op pass(OpRole role, const char* name, Bytes read, Bytes written, std::int64_t elements, std::int64_t tensors, int lists,
-        double flops_per_element) {
+Op pass(OpRole role, const char* name, Bytes read, Bytes written, std::int64_t elements, std::int64_t tensors,
+        int lists, double flops_per_element) {
   Op op;
   op.role = role;
   op.name = name;
@@ -43,14 +43,16 @@ Bytes optimizer_workspace_bytes(const TrainingSpec& training, std::int64_t eleme
   return Bytes(0);
 }
 
-std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t elements, std::int64_t tensors, DType stored) {
+std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t elements, std::int64_t tensors,
+                              DType stored) {
   std::vector<Op> ops;
   if (elements <= 0) return ops;
   const Bytes wide(elements * 4);
   const Bytes narrow(elements * size_of(stored));
   const bool master = size_of(stored) < 4;
   const auto add = [&](const char* name, std::int64_t reads, std::int64_t writes, int lists, double flops) {
-    ops.push_back(pass(OpRole::optimizer, name, wide * reads, wide * writes, elements, tensors, lists, flops));
+    ops.push_back(
+        pass(OpRole::optimizer, name, wide * reads, wide * writes, elements, tensors, lists, flops));
   };
   switch (training.optimizer) {
     case Optimizer::sgd:
@@ -58,21 +60,24 @@ std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t element
                          master ? wide + narrow : narrow, elements, tensors, 2, 2));
       return ops;
     case Optimizer::adamw_fused:
-      ops.push_back(pass(OpRole::optimizer, "adamw.fused", wide * 3 + narrow, wide * 3 + (master ? narrow : Bytes(0)),
-                         elements, tensors, 4, 15));
+      ops.push_back(pass(OpRole::optimizer, "adamw.fused", wide * 3 + narrow,
+                         wide * 3 + (master ? narrow : Bytes(0)), elements, tensors, 4, 15));
       return ops;
-    case Optimizer::adamw_foreach: break;
+    case Optimizer::adamw_foreach:
+      break;
   }
-  if (master) ops.push_back(pass(OpRole::optimizer, "adamw.gradient_cast", narrow, wide, elements, tensors, 2, 0));
-  add("adamw.weight_decay", 1, 1, 1, 1);      // p *= 1 - lr wd
-  add("adamw.first_moment", 2, 1, 2, 3);      // m = lerp(m, g, 1 - b1)
+  if (master)
+    ops.push_back(pass(OpRole::optimizer, "adamw.gradient_cast", narrow, wide, elements, tensors, 2, 0));
+  add("adamw.weight_decay", 1, 1, 1, 1);         // p *= 1 - lr wd
+  add("adamw.first_moment", 2, 1, 2, 3);         // m = lerp(m, g, 1 - b1)
   add("adamw.second_moment_decay", 1, 1, 1, 1);  // v *= b2
-  add("adamw.second_moment", 2, 1, 3, 3);     // v += (1 - b2) g g
-  add("adamw.sqrt", 1, 1, 2, 1);              // t = sqrt(v)
-  add("adamw.bias_correction", 1, 1, 1, 1);   // t /= sqrt(1 - b2^n)
-  add("adamw.epsilon", 1, 1, 1, 1);           // t += eps
-  add("adamw.update", 3, 1, 3, 3);            // p -= step m / t
-  if (master) ops.push_back(pass(OpRole::optimizer, "adamw.parameter_cast", wide, narrow, elements, tensors, 2, 0));
+  add("adamw.second_moment", 2, 1, 3, 3);        // v += (1 - b2) g g
+  add("adamw.sqrt", 1, 1, 2, 1);                 // t = sqrt(v)
+  add("adamw.bias_correction", 1, 1, 1, 1);      // t /= sqrt(1 - b2^n)
+  add("adamw.epsilon", 1, 1, 1, 1);              // t += eps
+  add("adamw.update", 3, 1, 3, 3);               // p -= step m / t
+  if (master)
+    ops.push_back(pass(OpRole::optimizer, "adamw.parameter_cast", wide, narrow, elements, tensors, 2, 0));
   return ops;
 }
 
@@ -82,8 +87,8 @@ std::vector<Op> unscale_ops(std::int64_t elements, std::int64_t tensors, DType g
 }
 
 std::vector<Op> grad_norm_ops(std::int64_t elements, std::int64_t tensors, DType gradient) {
-  std::vector<Op> ops{pass(OpRole::gradient_clipping, "grad_norm.per_tensor", Bytes(elements * size_of(gradient)),
-                           Bytes(4 * tensors), elements, tensors, 1, 2)};
+  std::vector<Op> ops{pass(OpRole::gradient_clipping, "grad_norm.per_tensor",
+                           Bytes(elements * size_of(gradient)), Bytes(4 * tensors), elements, tensors, 1, 2)};
   Op total;
   total.role = OpRole::gradient_clipping;
   total.name = "grad_norm.total";

@@ -14,10 +14,12 @@ namespace foretrain {
 
 // `elements`: parameters this rank updates; `tensors`: in how many tensors; `stored`: their dtype. With a
 // 16-bit dtype the optimizer keeps an fp32 master copy (one more state) and writes the 16-bit parameter back.
-std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t elements, std::int64_t tensors, DType stored);
+std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t elements, std::int64_t tensors,
+                              DType stored);
 // Bytes of optimizer state: two fp32 moments (none for SGD), plus the master copy for 16-bit parameters.
 Bytes optimizer_state_bytes(const TrainingSpec& training, std::int64_t elements, DType stored);
-// Temporary memory at the peak of the step: the foreach form makes one tensor per parameter (the denominator).
+// Temporary memory at the peak of the step: the foreach form makes one tensor per parameter (the
+// denominator).
 Bytes optimizer_workspace_bytes(const TrainingSpec& training, std::int64_t elements, DType stored);
 
 // GradScaler.unscale_: one pass over the gradients that also looks for inf and NaN.

@@ -14,15 +14,16 @@ namespace foretrain {
 template <typename Section>
 struct Field {
   std::string_view name;
-  std::string_view type;      // "whole number", "size", "one of fp32, tf32, ..."
+  std::string_view type;  // "whole number", "size", "one of fp32, tf32, ..."
   std::string_view sentence;
   bool (*read)(ObjectReader& reader, std::string_view name, Section& section);
 };
 
-// Reads every field that is there; keys of `besides` are known but read elsewhere. True when no error was added.
+// Reads every field that is there; keys of `besides` are known but read elsewhere. True when no error was
+// added.
 template <typename Section>
-bool read_fields(const JsonValue& value, std::span<const Field<Section>> fields, Section& section, Errors& errors,
-                 std::initializer_list<std::string_view> besides = {}) {
+bool read_fields(const JsonValue& value, std::span<const Field<Section>> fields, Section& section,
+                 Errors& errors, std::initializer_list<std::string_view> besides = {}) {
   ObjectReader reader(value, errors);
   for (const Field<Section>& field : fields) field.read(reader, field.name, section);
   for (const std::string_view name : besides) reader.ignore(name);

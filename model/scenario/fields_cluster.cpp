@@ -24,10 +24,11 @@ constexpr EnumName<LinkClass> kLinkClasses[] = {{"pcie", LinkClass::pcie},
                                                 {"host", LinkClass::host},
                                                 {"network", LinkClass::network}};
 constexpr EnumName<GpuArchitecture> kArchitectures[] = {
-    {"cpu", GpuArchitecture::cpu},         {"kepler", GpuArchitecture::kepler}, {"maxwell", GpuArchitecture::maxwell},
-    {"pascal", GpuArchitecture::pascal},   {"volta", GpuArchitecture::volta},   {"turing", GpuArchitecture::turing},
-    {"ampere", GpuArchitecture::ampere},   {"ada", GpuArchitecture::ada},       {"hopper", GpuArchitecture::hopper},
-    {"blackwell", GpuArchitecture::blackwell}};
+    {"cpu", GpuArchitecture::cpu},         {"kepler", GpuArchitecture::kepler},
+    {"maxwell", GpuArchitecture::maxwell}, {"pascal", GpuArchitecture::pascal},
+    {"volta", GpuArchitecture::volta},     {"turing", GpuArchitecture::turing},
+    {"ampere", GpuArchitecture::ampere},   {"ada", GpuArchitecture::ada},
+    {"hopper", GpuArchitecture::hopper},   {"blackwell", GpuArchitecture::blackwell}};
 
 template <typename Preset>
 std::vector<std::string_view> names_of(std::span<const Preset> presets) {
@@ -38,14 +39,16 @@ std::vector<std::string_view> names_of(std::span<const Preset> presets) {
 
 // Sets `into` to a copy of the named preset.
 template <typename Preset>
-bool use_preset(const JsonValue& value, std::span<const Preset> presets, const Preset* (*find)(std::string_view),
-                std::string_view what, Preset& into, Errors& errors) {
+bool use_preset(const JsonValue& value, std::span<const Preset> presets,
+                const Preset* (*find)(std::string_view), std::string_view what, Preset& into,
+                Errors& errors) {
   std::string name;
   if (!read_value(value, name, errors)) return false;
   const Preset* preset = find(name);
   if (preset == nullptr) {
     const auto names = names_of(presets);
-    errors.push_back(Error{ErrorCode::input, value.where(), fmt::format("is {}, which is no {} preset", in_quotes(name), what),
+    errors.push_back(Error{ErrorCode::input, value.where(),
+                           fmt::format("is {}, which is no {} preset", in_quotes(name), what),
                            did_you_mean(name, names, fmt::format("{}s", what))});
     return false;
   }
@@ -69,7 +72,8 @@ bool read_link(const JsonValue& value, LinkSpec& link, Errors& errors) {
   reader.optional("latency", link.latency, {Time{}, Time::from_seconds(10)});
   reader.optional("half_duplex", link.half_duplex);
   if (!reader.has("preset") && !reader.has("bandwidth")) {
-    reader.error("bandwidth", "is missing", "give it, such as \"bandwidth\": \"16 GB/s\", or name a link preset");
+    reader.error("bandwidth", "is missing",
+                 "give it, such as \"bandwidth\": \"16 GB/s\", or name a link preset");
   }
   reader.finish();
   return errors.size() == before;
@@ -98,12 +102,15 @@ bool read_gpu(const JsonValue& value, GpuSpec& gpu, Errors& errors) {
   reader.optional("tf32", gpu.tf32, rates);
   field("fp16", gpu.fp16, above);
   reader.optional("bf16", gpu.bf16, rates);
-  field("memory_bandwidth", gpu.memory_bandwidth, Bounds<Bandwidth>{Bandwidth::bytes_per_s(1e6), Bandwidth::bytes_per_s(1e15)});
+  field("memory_bandwidth", gpu.memory_bandwidth,
+        Bounds<Bandwidth>{Bandwidth::bytes_per_s(1e6), Bandwidth::bytes_per_s(1e15)});
   field("memory", gpu.memory, Bounds<Bytes>{kMiB, Bytes(std::int64_t{1} << 50)});
   reader.optional("l2_cache", gpu.l2_cache, {Bytes(0), Bytes(std::int64_t{1} << 40)});
   double hertz = gpu.boost_clock_mhz * 1e6;
-  if (reader.optional_quantity("boost_clock", Dimension::frequency, hertz, {1e6, 1e11})) gpu.boost_clock_mhz = hertz * 1e-6;
-  if (!preset && !reader.has("boost_clock")) reader.error("boost_clock", "is missing", "give it, such as \"1440 MHz\"");
+  if (reader.optional_quantity("boost_clock", Dimension::frequency, hertz, {1e6, 1e11}))
+    gpu.boost_clock_mhz = hertz * 1e-6;
+  if (!preset && !reader.has("boost_clock"))
+    reader.error("boost_clock", "is missing", "give it, such as \"1440 MHz\"");
   reader.optional_quantity("power", Dimension::power, gpu.power_w, {0.0, 1e6});
   reader.finish();
   return errors.size() == before;
@@ -121,10 +128,12 @@ constexpr Field<ClusterSpec> kCluster[] = {
     {"sockets", "whole number from 1", "host bridges per machine", Bounded<&C::sockets, 1, 64>::read},
     {"peer_to_peer", "true or false", "GPUs copy to each other over PCIe; false: through host memory",
      Plain<&C::peer_to_peer>::read},
-    {"nics_per_node", "whole number from 1", "network cards per machine", Bounded<&C::nics_per_node, 1, 64>::read},
+    {"nics_per_node", "whole number from 1", "network cards per machine",
+     Bounded<&C::nics_per_node, 1, 64>::read},
     {"oversubscription", "number from 1", "of the network's core; 2 is half bisection",
      Bounded<&C::oversubscription, 1, 1000>::read},
-    {"nodes_per_leaf", "whole number from 1", "machines per leaf switch", Bounded<&C::nodes_per_leaf, 1, 1 << 16>::read},
+    {"nodes_per_leaf", "whole number from 1", "machines per leaf switch",
+     Bounded<&C::nodes_per_leaf, 1, 1 << 16>::read},
     {"price_per_gpu_hour", "price such as \"1.50 USD/h\"", "price of one GPU for one hour",
      [](ObjectReader& r, std::string_view n, ClusterSpec& c) {
        return r.optional_quantity(n, Dimension::price_per_hour, c.price_per_gpu_hour_usd);
@@ -145,7 +154,8 @@ void read_graph(const JsonValue& value, Cluster& cluster, Errors& errors) {
       vertex.node = vertex.kind == VertexKind::network_switch ? -1 : 0;
       fields.optional("node", vertex.node, {-1, 1 << 20});
       if (!index.emplace(vertex.name, static_cast<std::int32_t>(cluster.vertices.size())).second) {
-        fields.error("name", fmt::format("is {} a second time", in_quotes(vertex.name)), "give every vertex its own name");
+        fields.error("name", fmt::format("is {} a second time", in_quotes(vertex.name)),
+                     "give every vertex its own name");
       }
       fields.finish();
       cluster.vertices.push_back(std::move(vertex));
@@ -162,7 +172,8 @@ void read_graph(const JsonValue& value, Cluster& cluster, Errors& errors) {
         if (!fields.required(key, name)) return;
         const auto found = index.find(name);
         if (found == index.end()) {
-          fields.error(key, fmt::format("is {}, which is no vertex", in_quotes(name)), did_you_mean(name, names, "vertices"));
+          fields.error(key, fmt::format("is {}, which is no vertex", in_quotes(name)),
+                       did_you_mean(name, names, "vertices"));
         } else {
           into = found->second;
         }
@@ -170,7 +181,8 @@ void read_graph(const JsonValue& value, Cluster& cluster, Errors& errors) {
       end("a", edge.a);
       end("b", edge.b);
       if (const JsonValue* link = fields.required_value("link")) read_link(*link, edge.link, errors);
-      if (edge.a >= 0 && edge.a == edge.b) fields.error("b", "is the same vertex as \"a\"", "join two different vertices");
+      if (edge.a >= 0 && edge.a == edge.b)
+        fields.error("b", "is the same vertex as \"a\"", "join two different vertices");
       fields.finish();
       cluster.edges.push_back(std::move(edge));
     }
@@ -194,8 +206,9 @@ bool read_cluster(const JsonValue& value, Cluster& cluster, Errors& errors) {
   const JsonValue* graph = value.find("graph");
   if (preset != nullptr) use_preset(*preset, cluster_presets(), find_cluster, "cluster", spec, errors);
   if (preset == nullptr) spec.name = "custom";
-  read_fields<ClusterSpec>(value, cluster_fields(), spec, errors,
-                           {"preset", "graph", "gpu", "pcie", "nvlink", "socket_link", "host_memory", "network"});
+  read_fields<ClusterSpec>(
+      value, cluster_fields(), spec, errors,
+      {"preset", "graph", "gpu", "pcie", "nvlink", "socket_link", "host_memory", "network"});
   const auto link = [&](std::string_view key, LinkSpec& into) {
     if (const JsonValue* child = value.find(key)) read_link(*child, into, errors);
   };
@@ -209,8 +222,9 @@ bool read_cluster(const JsonValue& value, Cluster& cluster, Errors& errors) {
   if (value.is_object() && gpu == nullptr && preset == nullptr) {
     Location where = value.where();
     where.path += ".gpu";
-    errors.push_back(Error{ErrorCode::input, where, "is missing",
-                           "name a GPU such as \"a100_80_sxm\" or a cluster preset (`foretrain list` shows both)"});
+    errors.push_back(
+        Error{ErrorCode::input, where, "is missing",
+              "name a GPU such as \"a100_80_sxm\" or a cluster preset (`foretrain list` shows both)"});
   }
   if (errors.size() != before) return false;
   if (graph != nullptr) {

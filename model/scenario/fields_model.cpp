@@ -1,4 +1,5 @@
-// The section model: a preset, a Hugging Face config.json or the numbers themselves, and what to change in them.
+// The section model: a preset, a Hugging Face config.json or the numbers themselves, and what to change in
+// them.
 #include <filesystem>
 
 #include "model/arch/hugging_face.h"
@@ -9,9 +10,11 @@
 namespace foretrain {
 namespace {
 
-constexpr EnumName<NormKind> kNorms[] = {{"layer_norm", NormKind::layer_norm}, {"rms_norm", NormKind::rms_norm}};
+constexpr EnumName<NormKind> kNorms[] = {{"layer_norm", NormKind::layer_norm},
+                                         {"rms_norm", NormKind::rms_norm}};
 constexpr EnumName<Activation> kActivations[] = {{"gelu", Activation::gelu}, {"swiglu", Activation::swiglu}};
-constexpr EnumName<PositionKind> kPositions[] = {{"learned", PositionKind::learned}, {"rotary", PositionKind::rotary}};
+constexpr EnumName<PositionKind> kPositions[] = {{"learned", PositionKind::learned},
+                                                 {"rotary", PositionKind::rotary}};
 constexpr std::int64_t kMost = std::int64_t{1} << 24;
 
 using M = TransformerConfig;
@@ -41,7 +44,8 @@ constexpr Field<TransformerConfig> kModel[] = {
     {"fused_qkv", "true or false", "one qkv projection instead of three", Plain<&M::fused_qkv>::read},
     {"causal_mask_buffers", "true or false", "every block owns a max_positions^2 fp32 mask",
      Plain<&M::causal_mask_buffers>::read},
-    {"sliding_window", "whole number from 0", "attention window; 0: none", Bounded<&M::sliding_window, 0, kMost>::read},
+    {"sliding_window", "whole number from 0", "attention window; 0: none",
+     Bounded<&M::sliding_window, 0, kMost>::read},
     {"attention_dropout", "number from 0 to 1", "dropout rate of attention weights",
      Bounded<&M::attention_dropout, 0, 1>::read},
     {"residual_dropout", "number from 0 to 1", "dropout rate of both branches of a block",
@@ -67,7 +71,8 @@ bool read_model(const JsonValue& value, const std::string& folder, TransformerCo
     if (preset != nullptr) {
       model = *preset;
     } else {
-      errors.push_back(Error{ErrorCode::input, value.where(), "is " + in_quotes(value.as_string()) + ", which is no model preset",
+      errors.push_back(Error{ErrorCode::input, value.where(),
+                             "is " + in_quotes(value.as_string()) + ", which is no model preset",
                              did_you_mean(value.as_string(), preset_names(), "presets")});
     }
     return errors.size() == before;
@@ -83,7 +88,8 @@ bool read_model(const JsonValue& value, const std::string& folder, TransformerCo
     if (read_value(*preset_name, name, errors)) {
       const TransformerConfig* preset = find_model(name);
       if (preset == nullptr) {
-        errors.push_back(Error{ErrorCode::input, preset_name->where(), "is " + in_quotes(name) + ", which is no model preset",
+        errors.push_back(Error{ErrorCode::input, preset_name->where(),
+                               "is " + in_quotes(name) + ", which is no model preset",
                                did_you_mean(name, preset_names(), "presets")});
       } else {
         model = *preset;
@@ -111,8 +117,9 @@ bool read_model(const JsonValue& value, const std::string& folder, TransformerCo
       if (value.find(key) != nullptr) continue;
       Location where = value.where();
       where.path += (where.path.empty() ? "" : ".") + std::string(key);
-      errors.push_back(Error{ErrorCode::input, where, "is missing",
-                             "give it, or name a preset: \"preset\": \"gpt2\" (`foretrain list models` shows all)"});
+      errors.push_back(
+          Error{ErrorCode::input, where, "is missing",
+                "give it, or name a preset: \"preset\": \"gpt2\" (`foretrain list models` shows all)"});
     }
     if (value.find("name") == nullptr) model.name = "custom";
     if (value.find("kv_heads") == nullptr) model.kv_heads = model.heads;

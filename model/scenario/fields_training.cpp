@@ -20,8 +20,8 @@ constexpr EnumName<FsdpUnit> kUnits[] = {{"whole_model", FsdpUnit::whole_model},
 constexpr EnumName<FsdpSharding> kSharding[] = {{"full_shard", FsdpSharding::full_shard},
                                                 {"shard_grad_op", FsdpSharding::shard_grad_op}};
 constexpr EnumName<DType> kPayloads[] = {{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}};
-constexpr EnumName<TensorParallelKind> kTensorParallel[] = {{"column_gather", TensorParallelKind::column_gather},
-                                                            {"megatron", TensorParallelKind::megatron}};
+constexpr EnumName<TensorParallelKind> kTensorParallel[] = {
+    {"column_gather", TensorParallelKind::column_gather}, {"megatron", TensorParallelKind::megatron}};
 constexpr EnumName<PipelineSchedule> kSchedules[] = {{"sequential", PipelineSchedule::sequential},
                                                      {"gpipe", PipelineSchedule::gpipe},
                                                      {"1f1b", PipelineSchedule::one_f_one_b},
@@ -44,7 +44,8 @@ constexpr Field<TrainingSpec> kTraining[] = {
      Choice<&T::optimizer, kOptimizers>::read},
     {"recompute", "none, selective or full", "activations computed again in the backward instead of kept",
      Choice<&T::recompute, kRecompute>::read},
-    {"dropout", "true or false", "false takes every dropout rate of the model as zero", Plain<&T::dropout>::read},
+    {"dropout", "true or false", "false takes every dropout rate of the model as zero",
+     Plain<&T::dropout>::read},
     {"clip_gradients", "true or false", "clip by the global norm", Plain<&T::clip_gradients>::read},
     {"log_loss_every_step", "true or false", "loss.item() every step: the host waits for the step's end",
      Plain<&T::log_loss_every_step>::read},
@@ -64,7 +65,8 @@ constexpr Field<DdpOptions> kDdp[] = {
 using S = FsdpOptions;
 constexpr Field<FsdpOptions> kFsdp[] = {
     {"unit", "whole_model or block", "what is gathered at once", Choice<&S::unit, kUnits>::read},
-    {"sharding", "full_shard or shard_grad_op", "shard_grad_op keeps parameters gathered between forward and backward",
+    {"sharding", "full_shard or shard_grad_op",
+     "shard_grad_op keeps parameters gathered between forward and backward",
      Choice<&S::sharding, kSharding>::read},
     {"prefetch_forward", "true or false", "gather the next unit while this one computes",
      Plain<&S::prefetch_forward>::read},
@@ -77,7 +79,8 @@ constexpr Field<FsdpOptions> kFsdp[] = {
 
 using P = ParallelPlan;
 constexpr Field<ParallelPlan> kParallel[] = {
-    {"dp", "whole number from 1", "replicas; gradients are all-reduced over them", Bounded<&P::dp, 1, 1 << 20>::read},
+    {"dp", "whole number from 1", "replicas; gradients are all-reduced over them",
+     Bounded<&P::dp, 1, 1 << 20>::read},
     {"fsdp", "whole number from 1", "shards of parameters, gradients and optimizer state",
      Bounded<&P::fsdp, 1, 1 << 20>::read},
     {"tp", "whole number from 1", "tensor-parallel ranks", Bounded<&P::tp, 1, 1 << 16>::read},
@@ -88,7 +91,8 @@ constexpr Field<ParallelPlan> kParallel[] = {
      Choice<&P::tp_kind, kTensorParallel>::read},
     {"sequence_parallel", "true or false", "megatron only: norms and dropouts split along the sequence",
      Plain<&P::sequence_parallel>::read},
-    {"schedule", "sequential, gpipe, 1f1b or interleaved", "pipeline schedule", Choice<&P::schedule, kSchedules>::read},
+    {"schedule", "sequential, gpipe, 1f1b or interleaved", "pipeline schedule",
+     Choice<&P::schedule, kSchedules>::read},
     {"virtual_stages", "whole number from 1", "model chunks per rank (interleaved)",
      Bounded<&P::virtual_stages, 1, 1 << 12>::read},
     {"pp_forward_only_ranks", "true or false",
@@ -111,7 +115,8 @@ constexpr Field<CostSpec> kCost[] = {
 
 using R = RunSpec;
 constexpr Field<RunSpec> kRun[] = {
-    {"steps", "whole number from 0", "optimizer steps of a real run", Bounded<&R::steps, 0, 1000000000>::read},
+    {"steps", "whole number from 0", "optimizer steps of a real run",
+     Bounded<&R::steps, 0, 1000000000>::read},
     {"seed", "whole number from 0", "seed of weights and data", Bounded<&R::seed, 0, 1000000000000>::read},
     {"data", "path or \"synthetic\"", "token file or text", Plain<&R::data>::read},
     {"checkpoint_every", "whole number from 0", "steps between checkpoints; 0: none",

@@ -74,7 +74,8 @@ void read_correlation(const JsonValue& value, Profile& profile, Errors& errors) 
   const std::size_t n = ids.size();
   for (std::size_t i = 0; square && i < n; ++i) {
     square = matrix[i * n + i] == 1.0;
-    for (std::size_t j = 0; square && j < i; ++j) square = std::abs(matrix[i * n + j] - matrix[j * n + i]) < 1e-9;
+    for (std::size_t j = 0; square && j < i; ++j)
+      square = std::abs(matrix[i * n + j] - matrix[j * n + i]) < 1e-9;
   }
   if (!square) {
     reader.error("matrix", fmt::format("is not a symmetric {0} x {0} matrix with 1 on its diagonal", n),

@@ -1,8 +1,8 @@
 // Profiles as files: strict JSON, one object per parameter. Thread-safe.
 //
 //   { "name": "4x A30 PCIe",
-//     "parameters": { "host_time_per_op_us": {"value": 12.1, "standard_error": 0.4, "provenance": "...", "fitted": true} },
-//     "correlation": { "parameters": ["a", "b"], "matrix": [[1, 0.2], [0.2, 1]] } }
+//     "parameters": { "host_time_per_op_us": {"value": 12.1, "standard_error": 0.4, "provenance": "...",
+//     "fitted": true} }, "correlation": { "parameters": ["a", "b"], "matrix": [[1, 0.2], [0.2, 1]] } }
 //
 // A parameter may also be a plain number. Its unit is the suffix of its name.
 #pragma once

@@ -28,9 +28,10 @@ Expected<JsonValue> with_bases(JsonValue document, const std::string& file, int 
   std::string name;
   if (!read_value(*base, name, errors)) return fail(std::move(errors));
   if (depth >= kDeepestInheritance) {
-    return fail(Error{ErrorCode::input, base->where(),
-                      fmt::format("leads through more than {} base scenarios; does one name itself?", kDeepestInheritance),
-                      "remove one \"base\" of the circle"});
+    return fail(Error{
+        ErrorCode::input, base->where(),
+        fmt::format("leads through more than {} base scenarios; does one name itself?", kDeepestInheritance),
+        "remove one \"base\" of the circle"});
   }
   const std::string path = (std::filesystem::path(folder_of(file)) / name).lexically_normal().string();
   auto parsed = parse_json_file(path);
@@ -106,7 +107,8 @@ Expected<Scenario> read_document(const JsonValue& document, const std::string& f
   if (const JsonValue* parallel = reader.optional_object("parallel")) {
     read_parallel(*parallel, scenario.parallel, errors);
   }
-  if (const JsonValue* cluster = reader.required_value("cluster")) read_cluster(*cluster, scenario.cluster, errors);
+  if (const JsonValue* cluster = reader.required_value("cluster"))
+    read_cluster(*cluster, scenario.cluster, errors);
   if (const JsonValue* profile = reader.optional_value("profile")) {
     read_profile_section(*profile, file, scenario.profile, errors);
   }
@@ -127,7 +129,8 @@ Expected<Scenario> read_document(const JsonValue& document, const std::string& f
 
 }  // namespace
 
-Expected<Scenario> parse_scenario(const std::string& text, const std::string& file, const Overrides& overrides) {
+Expected<Scenario> parse_scenario(const std::string& text, const std::string& file,
+                                  const Overrides& overrides) {
   auto parsed = parse_json(text, file);
   if (!parsed) return fail(std::move(parsed.error()));
   auto document = with_bases(std::move(*parsed), file, 0);
@@ -137,7 +140,8 @@ Expected<Scenario> parse_scenario(const std::string& text, const std::string& fi
     // A preset given as plain text ("model": "gpt2") becomes an object when a field below it is set.
     for (const std::string_view section : {"model", "cluster"}) {
       JsonValue* existing = document->find(section);
-      if (existing == nullptr || !existing->is_string() || !path.starts_with(std::string(section) + ".")) continue;
+      if (existing == nullptr || !existing->is_string() || !path.starts_with(std::string(section) + "."))
+        continue;
       JsonValue object = JsonValue::make_object();
       object.set_origin(existing->where());
       JsonValue preset = *existing;
@@ -171,29 +175,35 @@ Errors check(const Scenario& scenario) {
   add(errors, "model", check(scenario.model));
   if (errors.empty()) add(errors, "", check(scenario.parallel, scenario.model, scenario.training));
   const TrainingSpec& training = scenario.training;
-  if (scenario.model.positions == PositionKind::learned && training.sequence_length > scenario.model.max_positions) {
-    errors.push_back(Error{ErrorCode::input, {"", 0, 0, "training.sequence_length"},
-                           fmt::format("is {}, but the model has only {} learned positions", training.sequence_length,
-                                       scenario.model.max_positions),
+  if (scenario.model.positions == PositionKind::learned &&
+      training.sequence_length > scenario.model.max_positions) {
+    errors.push_back(Error{ErrorCode::input,
+                           {"", 0, 0, "training.sequence_length"},
+                           fmt::format("is {}, but the model has only {} learned positions",
+                                       training.sequence_length, scenario.model.max_positions),
                            "shorten the sequence or raise model.max_positions"});
   }
   const std::int64_t world = scenario.parallel.world();
   const std::int64_t gpus = scenario.cluster.gpu_count();
   if (world > gpus) {
-    errors.push_back(Error{ErrorCode::input, {"", 0, 0, "parallel"},
-                           fmt::format("needs {} GPUs (dp {} x fsdp {} x tp {} x pp {}), but cluster \"{}\" has {}", world,
-                                       scenario.parallel.dp, scenario.parallel.fsdp, scenario.parallel.tp,
-                                       scenario.parallel.pp, scenario.cluster.name, gpus),
-                           "lower a dimension, or raise cluster.nodes or cluster.gpus_per_node"});
+    errors.push_back(
+        Error{ErrorCode::input,
+              {"", 0, 0, "parallel"},
+              fmt::format("needs {} GPUs (dp {} x fsdp {} x tp {} x pp {}), but cluster \"{}\" has {}", world,
+                          scenario.parallel.dp, scenario.parallel.fsdp, scenario.parallel.tp,
+                          scenario.parallel.pp, scenario.cluster.name, gpus),
+              "lower a dimension, or raise cluster.nodes or cluster.gpus_per_node"});
   }
   if (training.precision != Precision::fp32 && scenario.cluster.gpu.architecture != GpuArchitecture::cpu) {
     const GpuSpec& gpu = scenario.cluster.gpu;
     const bool bf16 = training.precision == Precision::bf16_amp || training.precision == Precision::bf16;
     const FlopRate rate = bf16 ? gpu.bf16 : training.precision == Precision::tf32 ? gpu.tf32 : gpu.fp16;
     if (!(rate.per_s() > 0)) {
-      errors.push_back(Error{ErrorCode::input, {"", 0, 0, "training.precision"},
-                             fmt::format("is {}, which {} does not support", name_of(training.precision), gpu.full_name),
-                             bf16 ? "use fp16_amp or fp32" : "use fp16_amp or fp32"});
+      errors.push_back(
+          Error{ErrorCode::input,
+                {"", 0, 0, "training.precision"},
+                fmt::format("is {}, which {} does not support", name_of(training.precision), gpu.full_name),
+                bf16 ? "use fp16_amp or fp32" : "use fp16_amp or fp32"});
     }
   }
   return errors;
@@ -204,7 +214,8 @@ const std::vector<ScenarioField>& scenario_fields() {
     std::vector<ScenarioField> all;
     const auto add = [&](std::string_view section, auto table) {
       for (const auto& field : table) {
-        all.push_back({fmt::format("{}.{}", section, field.name), std::string(field.type), std::string(field.sentence)});
+        all.push_back({fmt::format("{}.{}", section, field.name), std::string(field.type),
+                       std::string(field.sentence)});
       }
     };
     all.push_back({"model.preset", "name", "a built-in model; the other model fields change it"});
@@ -217,13 +228,15 @@ const std::vector<ScenarioField>& scenario_fields() {
     all.push_back({"cluster.preset", "name", "a built-in cluster; the other cluster fields change it"});
     all.push_back({"cluster.gpu", "name or object", "the GPU"});
     for (const std::string_view link : {"pcie", "nvlink", "socket_link", "host_memory", "network"}) {
-      all.push_back({fmt::format("cluster.{}", link), "name or object", "a link preset, or its bandwidth and latency"});
+      all.push_back(
+          {fmt::format("cluster.{}", link), "name or object", "a link preset, or its bandwidth and latency"});
     }
     add("cluster", cluster_fields());
     all.push_back({"profile.file", "path", "a calibrated profile"});
     for (const ParameterSpec& spec : profile_parameters()) {
       all.push_back({fmt::format("profile.parameters.{}", spec.name),
-                     fmt::format("number from {} to {} ({})", spec.low, spec.high, spec.unit), std::string(spec.sentence)});
+                     fmt::format("number from {} to {} ({})", spec.low, spec.high, spec.unit),
+                     std::string(spec.sentence)});
     }
     add("cost", cost_fields());
     add("run", run_fields());

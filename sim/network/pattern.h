@@ -46,6 +46,7 @@ class PatternSet {
   // Call once after the last add: merges equal links.
   void compress();
 
+  const PatternKey& key(std::int32_t pattern) const;
   std::int32_t constraint_count() const;
   // Capacities of the constraints under a profile, bytes/s.
   std::vector<double> capacities(const Profile& profile) const;
