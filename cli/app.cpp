@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -26,7 +26,8 @@ constexpr const char* kDescription =
 
 std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
   return names;
 }
 
@@ -59,11 +60,12 @@ int parse_failed(const CLI::App& app, const CLI::ParseError& error) {
     const std::string name = word.substr(0, word.find('='));
     const bool flag = word.starts_with("-");
     const auto guess = nearest(name, flag ? flag_names(verb) : verb_names(app));
-    return usage_error(fmt::format("{}: {} {}", &verb == &app ? "foretrain" : verb.get_name(), in_quotes(word),
-                                   flag ? "is no option" : "was not expected"),
+    return usage_error(fmt::format("{}: {} {}", &verb == &app ? "foretrain" : verb.get_name(),
+                                   in_quotes(word), flag ? "is no option" : "was not expected"),
                        guess ? fmt::format("did you mean {}?", *guess) : help);
   }
-  return usage_error(fmt::format("{}: {}", &verb == &app ? "foretrain" : verb.get_name(), error.what()), help);
+  return usage_error(fmt::format("{}: {}", &verb == &app ? "foretrain" : verb.get_name(), error.what()),
+                     help);
 }
 
 int not_here(const std::string& verb) {
@@ -94,8 +96,9 @@ int run(int argc, const char* const* argv) {
     if (word == "run" || word == "bench" || word == "view") return not_here(word);
     if (std::find(names.begin(), names.end(), word) == names.end()) {
       const auto guess = nearest(word, names);
-      return usage_error(fmt::format("{} is no verb of foretrain", in_quotes(word)),
-                         guess ? fmt::format("did you mean {}?", *guess) : "`foretrain --help` lists the verbs");
+      return usage_error(
+          fmt::format("{} is no verb of foretrain", in_quotes(word)),
+          guess ? fmt::format("did you mean {}?", *guess) : "`foretrain --help` lists the verbs");
     }
   }
   try {
@@ -118,9 +121,10 @@ int run_app(int argc, const char* const* argv) {
     }
     return code;
   } catch (const std::exception& error) {
-    print_note(fmt::format("internal error: {}\nThis is a fault of foretrain, not of your input; please report it with "
-                           "the command and its files.\n",
-                           error.what()));
+    print_note(fmt::format(
+        "internal error: {}\nThis is a fault of foretrain, not of your input; please report it with "
+        "the command and its files.\n",
+        error.what()));
     return 70;
   }
 }

@@ -30,8 +30,8 @@ int check_files(Options& options) {
       errors = std::move(scenario.error());
     } else if (auto program = build_step_program(scenario->model, scenario->training, scenario->parallel)) {
       errors = check(*program);
-      what = fmt::format("{} on {} of {} GPUs of {}", describe(scenario->parallel), scenario->parallel.world(),
-                         scenario->cluster.gpu_count(), scenario->cluster.name);
+      what = fmt::format("{} on {} of {} GPUs of {}", describe(scenario->parallel),
+                         scenario->parallel.world(), scenario->cluster.gpu_count(), scenario->cluster.name);
     } else {
       errors = std::move(program.error());
     }
@@ -56,8 +56,9 @@ int check_files(Options& options) {
 
 void add_check(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand(
-      "check", "Reads scenarios and says everything that is wrong with them, with file, line and what to write.\n\n"
-               "Examples:\n  foretrain check scenarios/*.json\n  foretrain check scenarios/ddp.json --dp 3\n");
+      "check",
+      "Reads scenarios and says everything that is wrong with them, with file, line and what to write.\n\n"
+      "Examples:\n  foretrain check scenarios/*.json\n  foretrain check scenarios/ddp.json --dp 3\n");
   auto options = std::make_shared<Options>();
   verb->add_option("files", options->files, "scenario files")->required()->type_name("FILE...");
   add_scenario_options(*verb, options->scenario, false);

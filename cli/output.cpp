@@ -36,7 +36,8 @@ std::string TextTable::to_text() const {
   std::vector<std::size_t> widths;
   for (const std::string& cell : header_) widths.push_back(width_of(plain(cell)));
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < row.size() && c < widths.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+    for (std::size_t c = 0; c < row.size() && c < widths.size(); ++c)
+      widths[c] = std::max(widths[c], width_of(row[c]));
   }
   std::size_t total = 2 * (widths.empty() ? 0 : widths.size() - 1);
   for (const std::size_t w : widths) total += w;
@@ -68,8 +69,10 @@ std::string TextTable::to_csv() const {
 }
 
 void add_output_options(CLI::App& verb, OutputOptions& options, bool csv) {
-  verb.add_option("--json", options.json, "write JSON to this file, or to stdout with -")->type_name("FILE|-");
-  if (csv) verb.add_option("--csv", options.csv, "write CSV to this file, or to stdout with -")->type_name("FILE|-");
+  verb.add_option("--json", options.json, "write JSON to this file, or to stdout with -")
+      ->type_name("FILE|-");
+  if (csv)
+    verb.add_option("--csv", options.csv, "write CSV to this file, or to stdout with -")->type_name("FILE|-");
 }
 
 int write_output(const OutputOptions& options, const std::string& text, const JsonValue& json_value,
@@ -96,10 +99,18 @@ int exit_code(const Errors& errors) {
     int one = 2;
     switch (error.code) {
       case ErrorCode::input:
-      case ErrorCode::usage: one = 2; break;
-      case ErrorCode::infeasible: one = 1; break;
-      case ErrorCode::io: one = 3; break;
-      case ErrorCode::internal: one = 70; break;
+      case ErrorCode::usage:
+        one = 2;
+        break;
+      case ErrorCode::infeasible:
+        one = 1;
+        break;
+      case ErrorCode::io:
+        one = 3;
+        break;
+      case ErrorCode::internal:
+        one = 70;
+        break;
     }
     code = std::max(code, one);
   }

@@ -1,5 +1,5 @@
-// What verbs print: aligned tables for people, JSON and CSV for programs, errors with their exit code. Data goes
-// to stdout, everything else to stderr; colour only on a terminal and without NO_COLOR.
+// What verbs print: aligned tables for people, JSON and CSV for programs, errors with their exit code. Data
+// goes to stdout, everything else to stderr; colour only on a terminal and without NO_COLOR.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@
 
 namespace foretrain {
 
-// A text table. Columns whose header starts with '<' are left-aligned (without the sign), others right-aligned.
+// A text table. Columns whose header starts with '<' are left-aligned (without the sign), others
+// right-aligned.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : header_(std::move(header)) {}
@@ -35,7 +36,8 @@ struct OutputOptions {
 void add_output_options(CLI::App& verb, OutputOptions& options, bool csv = true);
 
 // Prints `text` unless JSON or CSV goes to stdout; writes JSON and CSV where they were asked for.
-int write_output(const OutputOptions& options, const std::string& text, const JsonValue& json, const std::string& csv);
+int write_output(const OutputOptions& options, const std::string& text, const JsonValue& json,
+                 const std::string& csv);
 
 // Prints errors to stderr and gives the exit code of the gravest.
 int report(const Errors& errors);

@@ -8,7 +8,8 @@
 namespace foretrain {
 
 void add_scenario_options(CLI::App& verb, ScenarioOptions& options, bool positional) {
-  if (positional) verb.add_option("scenario", options.file, "scenario file (JSON)")->required()->type_name("FILE");
+  if (positional)
+    verb.add_option("scenario", options.file, "scenario file (JSON)")->required()->type_name("FILE");
   verb.add_option("--set", options.set, "override a field: --set parallel.tp=4 (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
@@ -23,10 +24,12 @@ void add_scenario_options(CLI::App& verb, ScenarioOptions& options, bool positio
   shorthand("--micro-batches", options.micro_batches, "training.micro_batches");
   shorthand("--nodes", options.nodes, "cluster.nodes");
   verb.add_option("--precision", options.precision, "short for --set training.precision=")->type_name("NAME");
-  verb.add_option("--profile", options.profile, "a calibrated profile instead of the scenario's")->type_name("FILE");
+  verb.add_option("--profile", options.profile, "a calibrated profile instead of the scenario's")
+      ->type_name("FILE");
 }
 
-Expected<std::pair<std::string, std::string>> split_assignment(const std::string& text, const std::string& option) {
+Expected<std::pair<std::string, std::string>> split_assignment(const std::string& text,
+                                                               const std::string& option) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     return fail(ErrorCode::usage, fmt::format("{} {}: expected PATH=VALUE", option, in_quotes(text)),

@@ -15,7 +15,8 @@ namespace foretrain {
 struct ScenarioOptions {
   std::string file;
   std::vector<std::string> set;
-  std::optional<std::string> dp, fsdp, tp, pp, micro_batch_size, micro_batches, global_batch_size, precision, nodes, profile;
+  std::optional<std::string> dp, fsdp, tp, pp, micro_batch_size, micro_batches, global_batch_size, precision,
+      nodes, profile;
 
   // --set and the short forms, in the order: short forms, then --set. Errors: "path=value" without "=".
   Expected<Overrides> overrides() const;
@@ -26,6 +27,7 @@ struct ScenarioOptions {
 void add_scenario_options(CLI::App& verb, ScenarioOptions& options, bool positional = true);
 
 // "path=value" at its first "=". Errors: no "=", empty path.
-Expected<std::pair<std::string, std::string>> split_assignment(const std::string& text, const std::string& option);
+Expected<std::pair<std::string, std::string>> split_assignment(const std::string& text,
+                                                               const std::string& option);
 
 }  // namespace foretrain

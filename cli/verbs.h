@@ -1,4 +1,5 @@
-// One function per verb: adds its subcommand to the app. The action runs after parsing and returns the exit code.
+// One function per verb: adds its subcommand to the app. The action runs after parsing and returns the exit
+// code.
 #pragma once
 
 #include <functional>

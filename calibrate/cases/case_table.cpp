@@ -48,7 +48,9 @@ std::vector<Column> read_header(const CsvTable& table, Errors& errors) {
     columns.push_back(kind);
   }
   if (!measured && errors.empty()) {
-    errors.push_back(Error{ErrorCode::input, {table.file(), 1, 1, ""}, "has no measured column",
+    errors.push_back(Error{ErrorCode::input,
+                           {table.file(), 1, 1, ""},
+                           "has no measured column",
                            "add measured.step_time_ms, measured.tokens_per_s or measured.peak_mem_gib"});
   }
   return columns;
@@ -68,7 +70,8 @@ std::optional<double> positive(const CsvTable& table, std::size_t row, std::size
 
 }  // namespace
 
-Expected<CaseTable> read_case_table(const std::string& file, const std::string& base, const Overrides& overrides) {
+Expected<CaseTable> read_case_table(const std::string& file, const std::string& base,
+                                    const Overrides& overrides) {
   auto csv = parse_csv_file(file);
   if (!csv) return fail(std::move(csv.error()));
   Errors errors;
@@ -87,15 +90,27 @@ Expected<CaseTable> read_case_table(const std::string& file, const std::string& 
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const std::string text(trim(csv->text(row, c)));
       switch (columns[c]) {
-        case Column::name: entry.name = text; break;
+        case Column::name:
+          entry.name = text;
+          break;
         case Column::scenario:
           if (!text.empty()) scenario_file = (folder / text).lexically_normal().string();
           break;
-        case Column::step_time_ms: entry.step_time_ms = positive(*csv, row, c, errors); break;
-        case Column::tokens_per_s: entry.tokens_per_s = positive(*csv, row, c, errors); break;
-        case Column::peak_mem_gib: entry.peak_mem_gib = positive(*csv, row, c, errors); break;
-        case Column::peak_mem_gb: gb = positive(*csv, row, c, errors); break;
-        case Column::mfu_pct: entry.mfu_pct = positive(*csv, row, c, errors); break;
+        case Column::step_time_ms:
+          entry.step_time_ms = positive(*csv, row, c, errors);
+          break;
+        case Column::tokens_per_s:
+          entry.tokens_per_s = positive(*csv, row, c, errors);
+          break;
+        case Column::peak_mem_gib:
+          entry.peak_mem_gib = positive(*csv, row, c, errors);
+          break;
+        case Column::peak_mem_gb:
+          gb = positive(*csv, row, c, errors);
+          break;
+        case Column::mfu_pct:
+          entry.mfu_pct = positive(*csv, row, c, errors);
+          break;
         case Column::field:
           if (!text.empty()) fields.emplace_back(csv->header(c).text, text);
           break;
@@ -130,7 +145,8 @@ Expected<CaseTable> read_case_table(const std::string& file, const std::string& 
     table.cases.push_back(std::move(entry));
   }
   if (errors.empty() && table.cases.empty()) {
-    errors.push_back(Error{ErrorCode::input, {file, 1, 1, ""}, "has a header but no rows", "add one measured run per row"});
+    errors.push_back(Error{
+        ErrorCode::input, {file, 1, 1, ""}, "has a header but no rows", "add one measured run per row"});
   }
   if (!errors.empty()) return fail(std::move(errors));
   table.profile = table.cases.front().scenario.profile;

@@ -26,8 +26,8 @@ FitParameter fit_parameter(const ParameterSpec& spec, double value) {
 const ParameterSpec& spec_of(ParameterId id) { return profile_parameters()[static_cast<std::size_t>(id)]; }
 
 // The constant that makes the mean error of its rows zero: peaks are the sum of it and what is simulated.
-Expected<bool> fit_memory_constant(const PreparedCases& cases, std::span<const std::size_t> rows, ParameterId id,
-                                   Profile& profile) {
+Expected<bool> fit_memory_constant(const PreparedCases& cases, std::span<const std::size_t> rows,
+                                   ParameterId id, Profile& profile) {
   const bool amp = id == ParameterId::memory_constant_amp_mib;
   Profile without = profile;
   without.at(id).value = 0;
@@ -75,12 +75,13 @@ std::vector<ParameterId> fitted_parameters(const Profile& profile) {
   return ids;
 }
 
-Expected<CaseFit> fit_cases(const PreparedCases& cases, std::span<const std::size_t> rows, const Profile& start,
-                            const CaseFitOptions& options) {
+Expected<CaseFit> fit_cases(const PreparedCases& cases, std::span<const std::size_t> rows,
+                            const Profile& start, const CaseFitOptions& options) {
   CaseFit fit;
   fit.profile = start;
   std::vector<ParameterId> constants;
-  for (const ParameterId id : options.parameters) (is_memory_constant(id) ? constants : fit.parameters).push_back(id);
+  for (const ParameterId id : options.parameters)
+    (is_memory_constant(id) ? constants : fit.parameters).push_back(id);
   for (const ParameterId id : constants) {
     const auto done = fit_memory_constant(cases, rows, id, fit.profile);
     if (!done) return fail(Errors(done.error()));
@@ -92,9 +93,10 @@ Expected<CaseFit> fit_cases(const PreparedCases& cases, std::span<const std::siz
     if (cases.measured(i).step_time_ms) timed.push_back(i);
   }
   if (timed.size() <= fit.parameters.size()) {
-    return fail(ErrorCode::input,
-                fmt::format("{} step times cannot determine {} parameters", timed.size(), fit.parameters.size()),
-                "measure more cases or fit fewer parameters");
+    return fail(
+        ErrorCode::input,
+        fmt::format("{} step times cannot determine {} parameters", timed.size(), fit.parameters.size()),
+        "measure more cases or fit fewer parameters");
   }
   std::vector<FitParameter> parameters;
   for (const ParameterId id : fit.parameters) parameters.push_back(fit_parameter(spec_of(id), start[id]));

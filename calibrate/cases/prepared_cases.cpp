@@ -45,7 +45,8 @@ Expected<CasePrediction> PreparedCases::predict(std::size_t i, const Profile& pr
   if (!result) return fail(with_case(std::move(result.error()), cases_[i].measured));
   CasePrediction prediction;
   prediction.step_time_ms = result->step_time.ms();
-  if (memory && !result->memory.empty()) prediction.peak_mem_gib = result->memory.front().peak_allocated.gib();
+  if (memory && !result->memory.empty())
+    prediction.peak_mem_gib = result->memory.front().peak_allocated.gib();
   return prediction;
 }
 

@@ -78,7 +78,8 @@ Expected<CaseValidation> validate_cases(const PreparedCases& cases, const Profil
       memory_errors.push_back(entry.peak_mem_gib->error_pct);
     }
     for (const std::string& warning : entry.warnings) {
-      if (std::find(validation.warnings.begin(), validation.warnings.end(), warning) == validation.warnings.end()) {
+      if (std::find(validation.warnings.begin(), validation.warnings.end(), warning) ==
+          validation.warnings.end()) {
         validation.warnings.push_back(warning);
       }
     }
@@ -98,8 +99,8 @@ Expected<CaseValidation> validate_cases(const PreparedCases& cases, const Profil
     }
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t threads = std::min<std::size_t>(options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores,
-                                                    cases.size());
+  const std::size_t threads = std::min<std::size_t>(
+      options.threads > 0 ? static_cast<std::size_t>(options.threads) : cores, cases.size());
   std::vector<std::thread> pool;
   for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
   work();
@@ -108,10 +109,12 @@ Expected<CaseValidation> validate_cases(const PreparedCases& cases, const Profil
     if (!results[i]) return fail(std::move(results[i].error()));
     ValidatedCase& entry = validation.cases[i];
     if (entry.step_time_ms) {
-      entry.step_time_ms->held_out_error_pct = 100.0 * (results[i]->step_time_ms / entry.step_time_ms->measured - 1.0);
+      entry.step_time_ms->held_out_error_pct =
+          100.0 * (results[i]->step_time_ms / entry.step_time_ms->measured - 1.0);
     }
     if (entry.peak_mem_gib) {
-      entry.peak_mem_gib->held_out_error_pct = 100.0 * (results[i]->peak_mem_gib / entry.peak_mem_gib->measured - 1.0);
+      entry.peak_mem_gib->held_out_error_pct =
+          100.0 * (results[i]->peak_mem_gib / entry.peak_mem_gib->measured - 1.0);
     }
   }
   validation.step_time_held_out = held_out_statistics(validation.cases, &ValidatedCase::step_time_ms);

@@ -1,5 +1,5 @@
-// Looks for what is odd in a table of measured runs, from the table and the simulator alone: each finding with
-// the numbers that speak for it, nothing when the table is clean.
+// Looks for what is odd in a table of measured runs, from the table and the simulator alone: each finding
+// with the numbers that speak for it, nothing when the table is clean.
 //
 // What is tried:
 //   memory unit      the column says GB but its values fit GiB (or the reverse)
@@ -35,7 +35,8 @@ Expected<Diagnosis> diagnose(const CaseTable& table);
 // The single questions; each adds at most one finding.
 Expected<bool> diagnose_memory_unit(const CaseTable& table, const PreparedCases& cases, Diagnosis& diagnosis);
 Expected<bool> diagnose_pipeline_memory(const CaseTable& table, Diagnosis& diagnosis);
-Expected<bool> diagnose_multi_gpu_slowdown(const CaseTable& table, const PreparedCases& cases, Diagnosis& diagnosis);
+Expected<bool> diagnose_multi_gpu_slowdown(const CaseTable& table, const PreparedCases& cases,
+                                           Diagnosis& diagnosis);
 void diagnose_mfu(const CaseTable& table, Diagnosis& diagnosis);
 
 }  // namespace foretrain
