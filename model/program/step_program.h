@@ -144,9 +144,8 @@ struct RankClass {
                  static_cast<std::size_t>(i.dependencies_end - i.dependencies_begin));
   }
   std::span<const std::int32_t> allocates_of(const Instruction& i) const {
-    return std::span(allocates)
-        .subspan(static_cast<std::size_t>(i.allocates_begin),
-                 static_cast<std::size_t>(i.allocates_end - i.allocates_begin));
+    return std::span(allocates).subspan(static_cast<std::size_t>(i.allocates_begin),
+                                        static_cast<std::size_t>(i.allocates_end - i.allocates_begin));
   }
   std::span<const std::int32_t> frees_of(const Instruction& i) const {
     return std::span(frees).subspan(static_cast<std::size_t>(i.frees_begin),

@@ -1,0 +1,15 @@
+#include "model/program/schedules/schedule.h"
+
+namespace foretrain {
+
+TaskOrder sequential_schedule(std::int32_t micro_batches) {
+  TaskOrder order;
+  order.reserve(2 * static_cast<std::size_t>(micro_batches));
+  for (std::int32_t i = 0; i < micro_batches; ++i) {
+    order.push_back({true, i, 0});
+    order.push_back({false, i, 0});
+  }
+  return order;
+}
+
+}  // namespace foretrain
