@@ -165,6 +165,12 @@ class PlanChecker {
       error("parallel.pp_forward_only_ranks", "is true, but parallel.pp is 1: the only stage is the last one",
             "set it to false");
     }
+    if (plan_.pp_forward_only_ranks && plan_.virtual_stages > 1) {
+      error("parallel.pp_forward_only_ranks",
+            fmt::format("is true, but with {} chunks per stage the last stage's backward needs the others'",
+                        plan_.virtual_stages),
+            "set virtual_stages to 1");
+    }
   }
 
   void data_parallel() {
