@@ -11,7 +11,6 @@
 #include "cli/output.h"
 #include "cli/scenario_options.h"
 #include "cli/verbs.h"
-#include "model/base/file.h"
 #include "model/json/parse.h"
 #include "model/scenario/profile_file.h"
 
@@ -24,12 +23,6 @@ struct Options {
   bool no_leave_one_out = false;
   OutputOptions output;
 };
-
-int write_report(const OutputOptions& output, const std::string& text, const std::string& json_text) {
-  auto document = parse_json(json_text, "report");
-  if (!document) return report(document.error());
-  return write_output(output, text, *document, "");
-}
 
 int validate_table(const Options& o) {
   Overrides overrides;
@@ -71,11 +64,13 @@ int run(const Options& o) {
   }
   if (o.kernels) {
     auto result = validate_kernels(*o.kernels);
-    return result ? write_report(o.output, to_text(*result), to_json_text(*result)) : report(result.error());
+    return result ? write_output(o.output, to_text(*result), to_json(*result), "") : report(result.error());
   }
   if (o.collectives) {
     auto result = validate_collectives(*o.collectives);
-    return result ? write_report(o.output, to_text(*result), to_json_text(*result)) : report(result.error());
+    if (!result) return report(result.error());
+    auto document = parse_json(to_json_text(*result), "report");
+    return document ? write_output(o.output, to_text(*result), *document, "") : report(document.error());
   }
   return validate_table(o);
 }
