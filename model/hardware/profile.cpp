@@ -41,10 +41,10 @@ constexpr std::array<ParameterSpec, kParameters> kTable{{
      "Time added by each step of a ring or level of a tree, on top of NCCL's own."},
     {half_bandwidth_message_mib, "half_bandwidth_message_mib", "MiB", 0.0, 0.0, 512.0, 0.5,
      "Message size at which a collective reaches half of its large-message bandwidth."},
-    {memory_constant_fp32_mib, "memory_constant_fp32_mib", "MiB", 8.125, 0.0, 8192.0, 0.5,
-     "GPU memory of fp32 and TF32 training that no tensor of the step owns: library workspaces."},
-    {memory_constant_amp_mib, "memory_constant_amp_mib", "MiB", 8.125, 0.0, 8192.0, 0.5,
-     "GPU memory of 16-bit training that no tensor of the step owns: library workspaces."},
+    {memory_constant_fp32_mib, "memory_constant_fp32_mib", "MiB", 0.0, 0.0, 8192.0, 0.0,
+     "GPU memory of fp32 and TF32 training that neither a tensor of the step nor a cuBLAS workspace owns."},
+    {memory_constant_amp_mib, "memory_constant_amp_mib", "MiB", 0.0, 0.0, 8192.0, 0.0,
+     "GPU memory of 16-bit training that neither a tensor of the step nor a cuBLAS workspace owns."},
 }};
 
 constexpr bool ordered_by_id() {

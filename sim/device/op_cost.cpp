@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "sim/device/attention.h"
+#include "sim/device/matmul.h"
+
 namespace foretrain {
 namespace {
-
-Time matmul_or_attention_time(const Op& op, const GpuSpec& gpu, const Profile& profile) {
-  const bool tensor = op.kind != OpKind::matmul || op.matmul.tensor_cores;
-  const double efficiency =
-      profile[tensor ? ParameterId::matmul_efficiency_tensor : ParameterId::matmul_efficiency_fp32];
-  const FlopRate rate = tensor ? gpu.fp16 : gpu.fp32;
-  return compute_time(op.flops, rate * efficiency);
-}
 
 Time memory_bound_time(const Op& op, const GpuSpec& gpu, const Profile& profile) {
   const Time traffic =
@@ -23,14 +18,20 @@ Time memory_bound_time(const Op& op, const GpuSpec& gpu, const Profile& profile)
 
 }  // namespace
 
-Time device_time(const Op& op, const GpuSpec& gpu, const Profile& profile, bool multi_gpu) {
+Time device_time(const Op& op, Time kernel_model, const GpuSpec& gpu, const Profile& profile,
+                 bool multi_gpu) {
   Time time;
   switch (op.kind) {
     case OpKind::matmul:
     case OpKind::attention_forward:
-    case OpKind::attention_backward:
-      time = matmul_or_attention_time(op, gpu, profile);
+    case OpKind::attention_backward: {
+      const bool tensor =
+          op.kind != OpKind::matmul || matmul_kind(gpu, op.matmul) == KernelKind::matmul_tensor;
+      const double efficiency =
+          profile[tensor ? ParameterId::matmul_efficiency_tensor : ParameterId::matmul_efficiency_fp32];
+      time = kernel_model * (1.0 / efficiency);
       break;
+    }
     case OpKind::memory_bound:
       time = memory_bound_time(op, gpu, profile);
       break;
@@ -39,6 +40,26 @@ Time device_time(const Op& op, const GpuSpec& gpu, const Profile& profile, bool 
       return Time{};
   }
   return multi_gpu ? time * profile[ParameterId::multi_gpu_slowdown] : time;
+}
+
+Time kernel_model_time(const Op& op, const GpuSpec& gpu) {
+  switch (op.kind) {
+    case OpKind::matmul:
+      return matmul_time(gpu, op.matmul);
+    case OpKind::attention_forward:
+      return attention_time(gpu, op.attention, AttentionPass::forward);
+    case OpKind::attention_backward:
+      return attention_time(gpu, op.attention, AttentionPass::backward);
+    default:
+      return Time{};
+  }
+}
+
+std::vector<Time> kernel_model_times(const OpList& list, const GpuSpec& gpu) {
+  std::vector<Time> times;
+  times.reserve(list.ops.size());
+  for (const Op& op : list.ops) times.push_back(kernel_model_time(op, gpu));
+  return times;
 }
 
 Time host_time_per_launch(const Op& op, const Profile& profile) {
@@ -51,7 +72,8 @@ Segment CostedList::segment(std::int32_t begin, std::int32_t end) const {
       std::span(runs).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
 }
 
-CostedList cost(const OpList& list, const GpuSpec& gpu, const Profile& profile, bool multi_gpu) {
+CostedList cost(const OpList& list, std::span<const Time> kernel_model, const GpuSpec& gpu,
+                const Profile& profile, bool multi_gpu) {
   CostedList costed;
   costed.runs.reserve(list.ops.size());
   costed.host_before_ps.reserve(list.ops.size() + 1);
@@ -60,7 +82,7 @@ CostedList cost(const OpList& list, const GpuSpec& gpu, const Profile& profile, 
   for (std::size_t i = 0; i < list.ops.size(); ++i) {
     const Op& op = list.ops[i];
     KernelRun run;
-    run.duration_ps = device_time(op, gpu, profile, multi_gpu).ps();
+    run.duration_ps = device_time(op, kernel_model[i], gpu, profile, multi_gpu).ps();
     run.host_per_launch_ps = host_time_per_launch(op, profile).ps();
     run.launches = std::max(1, op.launches);
     costed.runs.push_back(run);

@@ -18,7 +18,11 @@ namespace foretrain {
 //   matmul, attention: kernel model / efficiency of the cores in use
 //   memory bound:      max(bytes / (bandwidth x memory_efficiency), flops / fp32 rate) + overhead per launch
 // With more than one GPU in the job, everything times multi_gpu_slowdown.
-Time device_time(const Op& op, const GpuSpec& gpu, const Profile& profile, bool multi_gpu);
+// `kernel_model`: kernel_model_time of the op, which no profile changes.
+Time device_time(const Op& op, Time kernel_model, const GpuSpec& gpu, const Profile& profile, bool multi_gpu);
+// What the kernel model says for a matmul or attention; zero for other ops.
+Time kernel_model_time(const Op& op, const GpuSpec& gpu);
+std::vector<Time> kernel_model_times(const OpList& list, const GpuSpec& gpu);
 // Time of the issuing thread for one launch of the op (of one collective).
 Time host_time_per_launch(const Op& op, const Profile& profile);
 
@@ -38,6 +42,8 @@ struct CostedList {
   Segment segment(std::int32_t begin, std::int32_t end) const;
 };
 
-CostedList cost(const OpList& list, const GpuSpec& gpu, const Profile& profile, bool multi_gpu);
+// `kernel_model`: kernel_model_times of the list.
+CostedList cost(const OpList& list, std::span<const Time> kernel_model, const GpuSpec& gpu,
+                const Profile& profile, bool multi_gpu);
 
 }  // namespace foretrain

@@ -49,8 +49,10 @@ struct RankBreakdown {
 struct MemoryReport {
   Bytes peak_allocated;
   Bytes peak_reserved;
+  bool exceeded = false;           // more than the GPU has, even after the allocator gave back what it cached
   std::array<Bytes, 7> at_peak{};  // by MemoryClass, at the moment of peak_allocated
   std::array<Bytes, 7> peak_of_class{};
+  std::int32_t micro_batches_in_flight = 0;  // whose forward of one block has tensors alive, at most
   std::vector<std::pair<std::int64_t, std::int64_t>> over_time;  // (ps, allocated bytes), when asked for
 };
 

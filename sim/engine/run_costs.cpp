@@ -1,0 +1,56 @@
+#include "sim/engine/run_costs.h"
+
+#include <algorithm>
+
+namespace foretrain {
+namespace {
+
+// The widest PCIe or host link at a GPU: copies between host memory and the GPU use it.
+const LinkSpec* host_link(const Cluster& cluster) {
+  const LinkSpec* best = nullptr;
+  for (const ClusterEdge& edge : cluster.edges) {
+    const bool at_gpu = cluster.vertices[static_cast<std::size_t>(edge.a)].kind == VertexKind::gpu ||
+                        cluster.vertices[static_cast<std::size_t>(edge.b)].kind == VertexKind::gpu;
+    const bool to_host = edge.link.link_class == LinkClass::pcie || edge.link.link_class == LinkClass::host;
+    if (!at_gpu || !to_host) continue;
+    if (best == nullptr || edge.link.bandwidth > best->bandwidth) best = &edge.link;
+  }
+  return best;
+}
+
+}  // namespace
+
+RunCosts make_costs(const Prepared& prepared, const Profile& profile, Fidelity fidelity) {
+  RunCosts costs;
+  const GpuSpec& gpu = prepared.cluster->gpu;
+  costs.lists.reserve(prepared.program->op_lists.size());
+  for (std::size_t i = 0; i < prepared.program->op_lists.size(); ++i) {
+    costs.lists.push_back(
+        cost(prepared.program->op_lists[i], prepared.kernel_model[i], gpu, profile, prepared.multi_gpu));
+  }
+  costs.capacities = prepared.patterns.capacities(profile);
+  for (const Exchange& exchange : prepared.exchanges) {
+    const TransferPlan plan = prepared.patterns.plan(exchange.pattern, exchange.payload, profile);
+    ExchangeCost cost;
+    cost.latency = plan.latency;
+    cost.work_bytes = plan.work_bytes;
+    cost.rate_cap_bytes_per_s = plan.rate_cap_bytes_per_s;
+    for (const PatternSet::Use& use : prepared.patterns.uses(exchange.pattern, plan.algorithm)) {
+      if (use.bytes_per_work_byte > 0) cost.uses.push_back({use.constraint, use.bytes_per_work_byte});
+    }
+    costs.exchanges.push_back(std::move(cost));
+    costs.lower_bounds.push_back(prepared.patterns.lower_bound(exchange.pattern, exchange.payload, profile));
+  }
+  static_cast<void>(fidelity);
+  costs.host_per_collective_ps = Time::from_us(profile[ParameterId::host_time_per_collective_us]).ps();
+  costs.host_per_op_ps = Time::from_us(profile[ParameterId::host_time_per_op_us]).ps();
+  if (const LinkSpec* link = host_link(*prepared.cluster)) {
+    costs.copy_bandwidth = link->bandwidth * profile[ParameterId::pcie_efficiency];
+    costs.copy_latency = link->latency;
+  }
+  costs.rate_beside_communication =
+      std::clamp(1.0 - profile[ParameterId::communication_interference], 0.0, 1.0);
+  return costs;
+}
+
+}  // namespace foretrain
