@@ -1,7 +1,6 @@
 #include "calibrate/kernels/fit.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "calibrate/fit/least_squares.h"
@@ -45,16 +44,10 @@ double neutral_start(KernelParameterId id) {
   return 1;
 }
 
-// The order in which few rows are spent on attention's parameters; matmul's sets are listed in order.
-constexpr std::array kAttentionOrder{tile_efficiency, launch_us, softmax_cycles, tile_overhead_us,
-                                     wide_head_slowdown};
-
 }  // namespace
 
 std::vector<KernelParameterId> parameters_to_fit(const KernelParameterSet& set, std::size_t rows) {
   std::vector<KernelParameterId> fitted(set.fitted.begin(), set.fitted.end());
-  if (set.kind == KernelKind::attention_forward || set.kind == KernelKind::attention_backward)
-    fitted.assign(kAttentionOrder.begin(), kAttentionOrder.end());
   const std::size_t most = std::min(kMostParameters, rows / kRowsPerParameter);
   if (fitted.size() > most) fitted.resize(most);
   return fitted;

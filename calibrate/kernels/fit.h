@@ -22,8 +22,8 @@ struct KernelFit {
   std::vector<KernelEstimate> estimates;  // of the fitted parameters; the others are the set's
 };
 
-// Fewer rows than this are not fitted.
-constexpr std::size_t kRowsPerParameter = 6;
+// Fewer rows per parameter than this are not fitted.
+constexpr std::size_t kRowsPerParameter = 4;
 
 // The parameters that `rows` rows can carry: those the set fits, the most important first, one per
 // kRowsPerParameter rows (at most seven).

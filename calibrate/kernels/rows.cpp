@@ -15,6 +15,7 @@ namespace foretrain {
 namespace {
 
 constexpr double kLargestExtent = 1e9;
+constexpr double kLeastTimeUs = 1e-3;
 constexpr double kLargestTimeUs = 1e12;
 
 // "key=value" of a notes cell: "ng=40, M=616, dtype=bf16" or "accumulate=True out=fp32".
@@ -233,12 +234,10 @@ class Reader {
     const bool backward = to_lower(out.op).find("bwd") != std::string::npos ||
                           to_lower(out.op).find("backward") != std::string::npos;
     out.kind = backward ? KernelKind::attention_backward : KernelKind::attention_forward;
-    if (const auto ms = positive(row, "time_ms", kLargestTimeUs)) {
-      out.measured_us = *ms * 1e3;
-      result_.rows.push_back(std::move(out));
-    } else {
-      skip(row, "no time");
-    }
+    const auto ms = positive(row, "time_ms", kLargestTimeUs);
+    if (!ms) return skip(row, "no time");
+    out.measured_us = *ms * 1e3;
+    keep(row, std::move(out));
   }
 
   std::int64_t window_side(std::size_t row, std::string_view column) {
@@ -258,6 +257,12 @@ class Reader {
     } else {
       return skip(row, "neither time nor rate");
     }
+    keep(row, std::move(out));
+  }
+
+  void keep(std::size_t row, KernelRow out) {
+    if (!(out.measured_us >= kLeastTimeUs) || !(out.measured_us <= kLargestTimeUs))
+      return skip(row, "no kernel takes less than a nanosecond or more than eleven days");
     result_.rows.push_back(std::move(out));
   }
 

@@ -5,6 +5,8 @@
 namespace foretrain {
 namespace {
 
+constexpr std::size_t kLeastRows = 12;  // fewer cannot be split into folds that still determine a fit
+
 bool same_group(const KernelRow& a, const KernelRow& b) {
   return a.gpu_name == b.gpu_name && a.op == b.op && a.dtype == b.dtype && a.kind == b.kind;
 }
@@ -32,7 +34,7 @@ Expected<KernelGroup> validate_group(const std::vector<KernelRow>& rows) {
   group.defaults = errors_of(rows, set.parameters);
   group.defaults_provenance = std::string(set.provenance);
   const std::vector<KernelParameterId> fitted = parameters_to_fit(set, rows.size());
-  if (rows.size() < 2 * kRowsPerParameter) return group;
+  if (rows.size() < kLeastRows) return group;
 
   Expected<KernelFit> whole = fit_kernel(rows, set, fitted);
   if (!whole) return fail(std::move(whole.error()));
