@@ -44,6 +44,14 @@ std::vector<Parameter> layer_parameters(const TransformerConfig& m, std::int64_t
     add_linear(list, prefix + "attn.k", m.hidden, kv, m.qkv_bias, TensorSplit::column);
     add_linear(list, prefix + "attn.v", m.hidden, kv, m.qkv_bias, TensorSplit::column);
   }
+  for (Parameter& parameter : list) {
+    if (parameter.megatron_split != TensorSplit::column) continue;
+    const bool keys = m.fused_qkv || parameter.name.starts_with(prefix + "attn.k.");
+    const bool values = m.fused_qkv || parameter.name.starts_with(prefix + "attn.v.");
+    parameter.key_rows = keys ? kv : 0;
+    parameter.value_rows = values ? kv : 0;
+    parameter.head_rows = m.head_dim;
+  }
   add_linear(list, prefix + "attn.proj", q, m.hidden, m.attention_out_bias, TensorSplit::row);
   add_norm(list, m, prefix + "norm2");
   if (m.activation == Activation::swiglu) {

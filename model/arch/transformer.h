@@ -15,6 +15,8 @@ namespace foretrain {
 enum class NormKind : std::uint8_t { layer_norm, rms_norm };
 enum class Activation : std::uint8_t { gelu, swiglu };
 enum class PositionKind : std::uint8_t { learned, rotary };
+// eager: the module code as written, every product and sum a kernel of its own. flash: flash attention, and
+// the fused RMSNorm and rotary kernels of the libraries that ship it.
 enum class AttentionKernel : std::uint8_t { eager, flash };
 
 struct TransformerConfig {
@@ -60,6 +62,9 @@ struct Parameter {
   std::string name;                 // "blocks.3.attn.qkv.weight"
   std::vector<std::int64_t> shape;  // PyTorch's shape, unsplit
   TensorSplit megatron_split = TensorSplit::replicated;
+  // Rows that are keys and values. A tensor-parallel rank holds whole heads: `head_rows` of each at least, so
+  // that with more ranks than key-value heads several ranks hold the same one.
+  std::int64_t key_rows = 0, value_rows = 0, head_rows = 0;
   bool is_matmul_weight = false;   // decays, and is cast by autocast
   bool tied_to_embedding = false;  // lm_head.weight when tied: listed with the head, counted once
   std::int64_t elements() const;

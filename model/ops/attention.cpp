@@ -21,16 +21,39 @@ Op batched_matmul(const EagerTape& tape, const LayerSizes& s, const std::string&
   return op;
 }
 
-// y with `elements`, made from x by a kernel that reads x and writes y; its backward does the reverse.
-Value copy_op(EagerTape& tape, OpRole role, const Value& x, std::int64_t elements, const std::string& name,
-              int launches = 1, std::int64_t passes = 1) {
-  const Value y = tape.value(name, elements, x.dtype);
-  const Bytes moved = bytes_of(elements * passes, x.dtype);
-  tape.emit(memory_op(role, name, moved, moved, launches), {x.tensor}, {y.tensor});
-  tape.on_backward([&tape, role, x, y, name, moved, launches] {
-    const std::int32_t grad = tape.gradient(y);
+Value view_of(EagerTape& tape, const Value& x) {
+  Value y = tape.input(x.elements, x.dtype);
+  y.tensor = x.tensor;
+  return y;
+}
+
+// Heads to the front, a view. Its gradient comes with the heads in front and is copied into the Linear's
+// layout.
+Value split_heads(EagerTape& tape, const Value& x, bool copies, const std::string& name) {
+  if (!copies) return x;
+  const Value y = view_of(tape, x);
+  tape.on_backward([&tape, x, y, name] {
     const std::int32_t dx = tape.gradient_tensor(x);
-    tape.emit(memory_op(role, name + ".backward", moved, moved, launches), {grad}, {dx});
+    tape.emit(memory_op(OpRole::copy, name + ".gradient_copy", x.bytes(), x.bytes()), {tape.gradient(y)},
+              {dx});
+    tape.give_gradient(x, dx);
+  });
+  return y;
+}
+
+// x made contiguous for bmm, its heads repeated for the query heads that share them; the backward sums over
+// those.
+Value contiguous(EagerTape& tape, const Value& x, std::int64_t elements, const std::string& name) {
+  const Value y = tape.value(name, elements, x.dtype);
+  tape.emit(memory_op(OpRole::copy, name, x.bytes(), y.bytes()), {x.tensor}, {y.tensor});
+  tape.on_backward([&tape, x, y, name] {
+    const std::int32_t grad = tape.gradient(y);
+    if (x.elements == y.elements) {
+      tape.give_gradient(x, grad);
+      return;
+    }
+    const std::int32_t dx = tape.gradient_tensor(x);
+    tape.emit(memory_op(OpRole::copy, name + ".sum_of_gradients", y.bytes(), x.bytes()), {grad}, {dx});
     tape.give_gradient(x, dx);
   });
   return y;
@@ -43,12 +66,12 @@ struct QueryKeyValue {
 // One projection and its split: q, k, v are views, their gradients are concatenated in the backward.
 QueryKeyValue project_fused(EagerTape& tape, const LayerSizes& s, const Value& x) {
   const TransformerConfig& m = tape.context().model;
-  const std::int64_t width = (m.heads + 2 * m.kv_heads) * m.head_dim;
+  const std::int64_t width = (s.heads + 2 * s.kv_heads) * m.head_dim * (s.megatron ? s.tp : 1);
   const Value qkv =
       linear(tape, s, x, s.hidden, width, m.qkv_bias, s.tp > 1 ? Split::column : Split::none, "attn.qkv");
   const auto view = [&](std::int64_t elements) {
-    Value part = tape.input(elements, qkv.dtype);
-    part.tensor = qkv.tensor;
+    Value part = view_of(tape, qkv);
+    part.elements = elements;
     return part;
   };
   const QueryKeyValue parts{view(s.tokens * s.q_width), view(s.tokens * s.kv_width),
@@ -65,10 +88,12 @@ QueryKeyValue project_fused(EagerTape& tape, const LayerSizes& s, const Value& x
 QueryKeyValue project_separate(EagerTape& tape, const LayerSizes& s, const Value& x) {
   const TransformerConfig& m = tape.context().model;
   const Split split = s.tp > 1 ? Split::column : Split::none;
-  const Value input = s.gather ? x : cast(tape, x, s.compute, "attn.input_cast");
-  const Value q = linear(tape, s, input, s.hidden, m.heads * m.head_dim, m.qkv_bias, split, "attn.q");
-  const Value k = linear(tape, s, input, s.hidden, m.kv_heads * m.head_dim, m.qkv_bias, split, "attn.k");
-  const Value v = linear(tape, s, input, s.hidden, m.kv_heads * m.head_dim, m.qkv_bias, split, "attn.v");
+  // Whole heads: with more ranks than key-value heads, several ranks compute the same one.
+  const std::int64_t kv = s.kv_width * (s.megatron ? s.tp : 1);
+  // Autocast keeps no casts of activations: each of the three casts the input for itself.
+  const Value q = linear(tape, s, x, s.hidden, m.heads * m.head_dim, m.qkv_bias, split, "attn.q");
+  const Value k = linear(tape, s, x, s.hidden, kv, m.qkv_bias, split, "attn.k");
+  const Value v = linear(tape, s, x, s.hidden, kv, m.qkv_bias, split, "attn.v");
   return {q, k, v};
 }
 
@@ -78,27 +103,36 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
   const TransformerConfig& model = tape.context().model;
   const std::int64_t scores = s.batch * s.heads * s.sequence * s.sequence;
   // torch.matmul makes the strided views contiguous before bmm.
-  const Value q = copy_op(tape, OpRole::copy, in.q, in.q.elements, "attn.q.contiguous");
-  const Value k = copy_op(tape, OpRole::copy, in.k, s.tokens * s.q_width, "attn.k.contiguous");
-  const Value v = copy_op(tape, OpRole::copy, in.v, s.tokens * s.q_width, "attn.v.contiguous");
+  const Value q = contiguous(tape, in.q, in.q.elements, "attn.q.contiguous");
+  const Value k = contiguous(tape, in.k, s.tokens * s.q_width, "attn.k.contiguous");
+  const Value v = contiguous(tape, in.v, s.tokens * s.q_width, "attn.v.contiguous");
 
   const Value raw = tape.value("attn.scores", scores, s.compute);
   tape.emit(batched_matmul(tape, s, "attn.scores", s.sequence, s.sequence, s.head_dim, MatmulLayout::tn),
             {q.tensor, k.tensor}, {raw.tensor});
   tape.on_backward([&tape, &s, q, k, raw] {
     const std::int32_t grad = tape.gradient(raw);
-    const std::int32_t dq = tape.gradient_tensor(q);
     const std::int32_t dk = tape.gradient_tensor(k);
+    const std::int32_t dq = tape.gradient_tensor(q);
+    // BmmBackward makes the gradient of the second factor first, here that of k^T.
+    tape.emit(batched_matmul(tape, s, "attn.scores.k_gradient", s.head_dim, s.sequence, s.sequence,
+                             MatmulLayout::nt),
+              {grad, q.tensor}, {dk});
     tape.emit(batched_matmul(tape, s, "attn.scores.q_gradient", s.sequence, s.head_dim, s.sequence,
                              MatmulLayout::nn),
               {grad, k.tensor}, {dq});
-    tape.emit(batched_matmul(tape, s, "attn.scores.k_gradient", s.sequence, s.head_dim, s.sequence,
-                             MatmulLayout::nt),
-              {grad, q.tensor}, {dk});
     tape.give_gradient(q, dq);
     tape.give_gradient(k, dk);
   });
-  const Value scaled = copy_op(tape, OpRole::softmax, raw, scores, "attn.scale");
+  const Value scaled = tape.value("attn.scale", scores, s.compute);
+  tape.emit(memory_op(OpRole::softmax, "attn.scale", raw.bytes(), raw.bytes()), {raw.tensor},
+            {scaled.tensor});
+  tape.on_backward([&tape, raw, scaled] {
+    const std::int32_t dx = tape.gradient_tensor(raw);
+    tape.emit(memory_op(OpRole::softmax, "attn.scale.backward", raw.bytes(), raw.bytes()),
+              {tape.gradient(scaled)}, {dx});
+    tape.give_gradient(raw, dx);
+  });
   const std::int32_t mask = tape.tensor("attn.mask", s.sequence * s.sequence, DType::boolean);
   const Value masked = tape.value("attn.masked", scores, s.compute);
   tape.emit(memory_op(OpRole::mask, "attn.mask", bytes_of(s.sequence * s.sequence, DType::fp32),
@@ -132,18 +166,19 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
             {p.tensor, v.tensor}, {out.tensor});
   tape.on_backward([&tape, &s, p, v, out] {
     const std::int32_t grad = tape.gradient(out);
-    const std::int32_t dp = tape.gradient_tensor(p);
     const std::int32_t dv = tape.gradient_tensor(v);
-    tape.emit(batched_matmul(tape, s, "attn.context.weights_gradient", s.sequence, s.sequence, s.head_dim,
-                             MatmulLayout::tn),
-              {grad, v.tensor}, {dp});
+    const std::int32_t dp = tape.gradient_tensor(p);
     tape.emit(batched_matmul(tape, s, "attn.context.v_gradient", s.sequence, s.head_dim, s.sequence,
                              MatmulLayout::nt),
               {grad, p.tensor}, {dv});
+    tape.emit(batched_matmul(tape, s, "attn.context.weights_gradient", s.sequence, s.sequence, s.head_dim,
+                             MatmulLayout::tn),
+              {grad, v.tensor}, {dp});
     tape.give_gradient(p, dp);
     tape.give_gradient(v, dv);
   });
-  return copy_op(tape, OpRole::copy, out, out.elements, "attn.context.contiguous");
+  return contiguous(tape, split_heads(tape, out, true, "attn.context"), out.elements,
+                    "attn.context.contiguous");
 }
 
 // Scaled-dot-product attention as one kernel; saves q, k, v, the output and the log-sum-exp.
@@ -188,6 +223,26 @@ Value flash_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
   return out;
 }
 
+// x cos + rotate_half(x) sin. As the module code writes it: two products, a negation, a concatenation and a
+// sum; with flash attention one kernel, as the libraries that ship it have.
+Value rotary(EagerTape& tape, const Value& x, const std::string& name) {
+  const bool fused = tape.context().training.attention == AttentionKernel::flash;
+  const Value y = tape.value(name, x.elements, x.dtype);
+  const Bytes half(x.bytes().count() / 2);
+  Op op = fused ? memory_op(OpRole::position, name, x.bytes(), x.bytes())
+                : memory_op(OpRole::position, name, x.bytes() * 5 + half, x.bytes() * 4 + half, 5);
+  tape.emit(op, {x.tensor}, {y.tensor});
+  tape.on_backward([&tape, x, y, name, op, fused, half]() mutable {
+    const std::int32_t dx = tape.gradient_tensor(x);
+    // The slices' gradients are zero-filled and copied into before they are added.
+    if (!fused) op = memory_op(OpRole::position, name, x.bytes() * 7 + half, x.bytes() * 7 + half, 9);
+    op.name = name + ".backward";
+    tape.emit(op, {tape.gradient(y)}, {dx});
+    tape.give_gradient(x, dx);
+  });
+  return y;
+}
+
 }  // namespace
 
 Value attention(EagerTape& tape, const LayerSizes& s, const Value& x) {
@@ -195,10 +250,15 @@ Value attention(EagerTape& tape, const LayerSizes& s, const Value& x) {
   Value h = x;
   if (s.megatron) h = enter_tensor_parallel(tape, s, cast(tape, x, s.compute, "attn.input_cast"), "attn");
   QueryKeyValue qkv = m.fused_qkv ? project_fused(tape, s, h) : project_separate(tape, s, h);
-  if (m.positions == PositionKind::rotary) {
-    // x cos + rotate_half(x) sin: two products, a negation, a concatenation and a sum.
-    qkv.q = copy_op(tape, OpRole::position, qkv.q, qkv.q.elements, "attn.q.rotary", 5, 4);
-    qkv.k = copy_op(tape, OpRole::position, qkv.k, qkv.k.elements, "attn.k.rotary", 5, 4);
+  const bool eager = tape.context().training.attention == AttentionKernel::eager;
+  const bool rotates = m.positions == PositionKind::rotary;
+  qkv.q = split_heads(tape, qkv.q, eager, "attn.q");
+  // The gradient of k^T is in the right layout already, unless it was rotated or summed over query heads.
+  qkv.k = split_heads(tape, qkv.k, eager && (rotates || m.kv_heads != m.heads), "attn.k");
+  qkv.v = split_heads(tape, qkv.v, eager, "attn.v");
+  if (rotates) {
+    qkv.q = rotary(tape, qkv.q, "attn.q.rotary");
+    qkv.k = rotary(tape, qkv.k, "attn.k.rotary");
   }
   const bool recompute = tape.context().training.recompute == Recompute::selective;
   if (recompute) tape.begin_recompute();

@@ -13,6 +13,11 @@ Value EagerTape::input(std::int64_t elements, DType dtype) {
   return Value{kForeignTensor, values_++, elements, dtype};
 }
 
+Value EagerTape::untracked(std::int64_t elements, DType dtype) {
+  gradients_.push_back(kNoTensor);
+  return Value{kNoTensor, values_++, elements, dtype};
+}
+
 std::int32_t EagerTape::tensor(std::string name, std::int64_t elements, DType dtype,
                                MemoryClass memory_class) {
   tensors_.push_back(Tensor{std::move(name), Bytes(elements * size_of(dtype)), dtype, memory_class});
@@ -73,6 +78,22 @@ void EagerTape::completes(const std::string& suffix) {
 
 std::int64_t EagerTape::local_elements(const std::string& suffix) const {
   return foretrain::local_elements(parameters_[parameter_index(suffix)], context_.tp, context_.tp_kind);
+}
+
+void EagerTape::gather_again(const Value& x, std::function<std::int32_t()> gather) {
+  gathers_[x.tensor] = std::move(gather);
+}
+
+std::int32_t EagerTape::gathered_again(const Value& x) {
+  const auto gather = gathers_.find(x.tensor);
+  if (gather == gathers_.end()) return x.tensor;
+  const auto [entry, first] = gathered_.emplace(x.tensor, kNoTensor);
+  if (first) {
+    const Part part = std::exchange(part_, Part::weight);
+    entry->second = gather->second();
+    part_ = part;
+  }
+  return entry->second;
 }
 
 void EagerTape::begin_recompute() {

@@ -31,6 +31,8 @@ class EagerTape {
   EagerTape(const ExpansionContext& context, std::vector<Parameter> parameters);
 
   Value input(std::int64_t elements, DType dtype);
+  // A differentiable value that owns no tensor here (a parameter).
+  Value untracked(std::int64_t elements, DType dtype);
   // A tensor without gradient (mask, statistics, cached cast).
   std::int32_t tensor(std::string name, std::int64_t elements, DType dtype,
                       MemoryClass memory_class = MemoryClass::activations);
@@ -51,6 +53,11 @@ class EagerTape {
   void completes(const std::string& parameter_suffix);
   // Element count of this rank's part of a parameter.
   std::int64_t local_elements(const std::string& parameter_suffix) const;
+
+  // `gather` is what makes x's tensor once more in the backward, instead of saving it.
+  void gather_again(const Value& x, std::function<std::int32_t()> gather);
+  // In the backward: x's tensor, or the one that gather_again's function made (once).
+  std::int32_t gathered_again(const Value& x);
 
   // Ops between begin and end are run again before their backward (recompute selective).
   void begin_recompute();
@@ -90,7 +97,9 @@ class EagerTape {
   TensorTable tensors_;
   std::vector<Draft> forward_, backward_;
   std::vector<Step> steps_;
-  std::vector<std::int32_t> gradients_;  // by value id
+  std::vector<std::int32_t> gradients_;                            // by value id
+  std::map<std::int32_t, std::function<std::int32_t()>> gathers_;  // by tensor
+  std::map<std::int32_t, std::int32_t> gathered_;
   std::vector<Region> regions_;
   std::int32_t region_ = -1;  // the open region, or the one the backward is in
   bool in_backward_ = false;

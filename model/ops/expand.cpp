@@ -1,5 +1,7 @@
 #include "model/ops/expand.h"
 
+#include <algorithm>
+
 #include "model/ops/layers.h"
 
 namespace foretrain {
@@ -60,50 +62,58 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
 BlockExpansion expand_layer(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const Value x = tape.input(s.shard_tokens * s.hidden, s.stream);
-  const Value a = attention(tape, s, layer_norm(tape, s, x, "norm1"));
+  const Value a = attention(tape, s, norm(tape, s, x, "norm1"));
   const Value mid =
       residual_add(tape, x, dropout(tape, a, m.residual_dropout, "attn.residual_dropout"), "attn.residual");
-  const Value b = mlp(tape, s, layer_norm(tape, s, mid, "norm2"));
+  const Value b = mlp(tape, s, norm(tape, s, mid, "norm2"));
   const Value out =
       residual_add(tape, mid, dropout(tape, b, m.residual_dropout, "mlp.residual_dropout"), "mlp.residual");
   return tape.finish(x, out, false);
 }
 
-// Cross-entropy over the vocabulary. log_softmax saves its output in fp32 (under fp16 autocast it reads fp16
-// logits in the same kernel, otherwise narrower logits are cast first); nll_loss gives a gradient of full
-// size.
-void cross_entropy(EagerTape& tape, const LayerSizes& s, const Value& logits) {
-  const bool fused_cast = tape.context().training.precision == Precision::fp16_amp;
-  const Value wide = fused_cast ? logits : cast(tape, logits, DType::fp32, "loss.logits_cast");
-  const Value log_probabilities = tape.value("loss.log_softmax", wide.elements, DType::fp32);
+// Cross-entropy over the vocabulary. F.cross_entropy under autocast passes the logits' own dtype to
+// log_softmax and casts its output to fp32 for nll_loss, which saves it; in pure 16 bit the module code casts
+// the logits first. nll_loss gives a gradient of full size: zeros, and one value a row.
+void cross_entropy(EagerTape& tape, const LayerSizes& s, const Value& given) {
+  const bool cast_after = is_amp(tape.context().training.precision) && !s.megatron;
+  const Value logits = cast_after ? given : cast(tape, given, DType::fp32, "loss.logits_cast");
+  const Value softmax = tape.value("loss.log_softmax", logits.elements, logits.dtype);
   if (s.megatron) {
     const std::int32_t rows = tape.tensor("loss.row_statistics", 3 * s.tokens, DType::fp32);
-    tape.emit(memory_op(OpRole::loss, "loss.row_max", wide.bytes(), Bytes(4 * s.tokens)), {wide.tensor},
+    tape.emit(memory_op(OpRole::loss, "loss.row_max", logits.bytes(), Bytes(4 * s.tokens)), {logits.tensor},
               {rows});
     for (const char* name : {"loss.max.all_reduce", "loss.target.all_reduce", "loss.sum.all_reduce"}) {
       collective(tape, CollectiveKind::all_reduce, Bytes(4 * s.tokens), DType::fp32, name, rows);
     }
   }
-  tape.emit(memory_op(OpRole::loss, "loss.log_softmax", wide.bytes(), log_probabilities.bytes()),
-            {wide.tensor}, {log_probabilities.tensor});
-  tape.emit(memory_op(OpRole::loss, "loss.nll", Bytes(12 * s.tokens), Bytes(4)), {log_probabilities.tensor});
-  tape.on_backward([&tape, &s, wide, log_probabilities] {
-    const std::int32_t spread = tape.tensor("loss.nll_gradient", wide.elements, DType::fp32);
-    tape.emit(
-        memory_op(OpRole::loss, "loss.nll.backward", Bytes(12 * s.tokens), log_probabilities.bytes(), 2), {},
-        {spread});
-    const std::int32_t grad = tape.gradient_tensor(wide);
-    tape.emit(
-        memory_op(OpRole::loss, "loss.log_softmax.backward", log_probabilities.bytes() * 2, wide.bytes()),
-        {spread, log_probabilities.tensor}, {grad});
-    tape.give_gradient(wide, grad);
+  tape.emit(memory_op(OpRole::loss, "loss.log_softmax", logits.bytes(), softmax.bytes()), {logits.tensor},
+            {softmax.tensor});
+  tape.on_backward([&tape, logits, softmax] {
+    const std::int32_t spread = tape.gradient(softmax);
+    const std::int32_t grad = tape.gradient_tensor(logits);
+    tape.emit(memory_op(OpRole::loss, "loss.log_softmax.backward", softmax.bytes() * 2, logits.bytes()),
+              {spread, softmax.tensor}, {grad});
+    tape.give_gradient(logits, grad);
+  });
+  const Value wide = cast(tape, softmax, DType::fp32, "loss.log_softmax_cast");
+  tape.emit(memory_op(OpRole::loss, "loss.nll", Bytes(12 * s.tokens), Bytes(4)), {wide.tensor});
+  const bool scaled = tape.context().training.precision == Precision::fp16_amp;
+  const Bytes scalar(4);
+  if (scaled) tape.emit(memory_op(OpRole::gradient_scaling, "loss.scale", scalar * 2, scalar), {});
+  tape.on_backward([&tape, &s, wide, scaled, scalar] {
+    tape.emit(memory_op(OpRole::loss, "loss.seed", Bytes(0), scalar), {});
+    if (scaled) tape.emit(memory_op(OpRole::gradient_scaling, "loss.scale.backward", scalar * 2, scalar), {});
+    const std::int32_t spread = tape.gradient_tensor(wide);
+    tape.emit(memory_op(OpRole::loss, "loss.nll.backward", Bytes(12 * s.tokens), wide.bytes(), 2),
+              {wide.tensor}, {spread});
+    tape.give_gradient(wide, spread);
   });
 }
 
 BlockExpansion expand_head(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const Value x = tape.input(s.shard_tokens * s.hidden, s.stream);
-  Value h = layer_norm(tape, s, x, "norm");
+  Value h = norm(tape, s, x, "norm");
   if (s.megatron)
     h = enter_tensor_parallel(tape, s, cast(tape, h, s.compute, "lm_head.input_cast"), "lm_head");
   const Value logits =
@@ -157,6 +167,12 @@ std::int64_t local_elements(const Parameter& parameter, std::int32_t tp, TensorP
   if (parameter.megatron_split == TensorSplit::vocabulary) {
     const std::int64_t width = elements / parameter.shape.front();
     return (parameter.shape.front() + tp - 1) / tp * width;
+  }
+  if (parameter.head_rows > 0) {
+    const std::int64_t rows = parameter.shape.front();
+    const auto share = [&](std::int64_t of) { return of > 0 ? std::max(of / tp, parameter.head_rows) : 0; };
+    const std::int64_t query_rows = rows - parameter.key_rows - parameter.value_rows;
+    return (query_rows / tp + share(parameter.key_rows) + share(parameter.value_rows)) * (elements / rows);
   }
   return elements / tp;
 }

@@ -84,34 +84,6 @@ Value cast(EagerTape& tape, const Value& x, DType dtype, const std::string& name
   return y;
 }
 
-Value layer_norm(EagerTape& tape, const LayerSizes& s, const Value& x, const std::string& name) {
-  const TransformerConfig& model = tape.context().model;
-  const bool full = model.norm == NormKind::layer_norm;
-  const std::int64_t rows = x.elements / s.hidden;
-  const Value y = tape.value(name, x.elements, s.norm);
-  const std::int32_t statistics = tape.tensor(name + ".statistics", (full ? 2 : 1) * rows, DType::fp32);
-  // LayerNorm is one fused kernel. RMSNorm as the Llama modules write it is a chain of element-wise kernels:
-  // square and mean (read), scale (read, write), weight (read, write).
-  const Bytes read = full ? x.bytes() : x.bytes() * 2 + y.bytes();
-  const Bytes written = full ? y.bytes() : x.bytes() + y.bytes();
-  tape.emit(memory_op(OpRole::norm, name, read, written, full ? 1 : 4), {x.tensor}, {y.tensor, statistics});
-  tape.on_backward([&tape, x, y, name, statistics, full, &model] {
-    const std::int32_t grad = tape.gradient(y);
-    const std::int32_t dx = tape.gradient_tensor(x);
-    tape.emit(
-        memory_op(OpRole::norm, name + ".input_gradient", x.bytes() + y.bytes(), x.bytes(), full ? 1 : 4),
-        {x.tensor, grad, statistics}, {dx});
-    tape.set_part(EagerTape::Part::weight);
-    tape.emit(memory_op(OpRole::norm, name + ".weight_gradient", x.bytes() + y.bytes(), Bytes(0), 1),
-              {x.tensor, grad, statistics});
-    tape.completes(name + ".weight");
-    if (full && model.norm_bias) tape.completes(name + ".bias");
-    tape.set_part(EagerTape::Part::both);
-    tape.give_gradient(x, dx);
-  });
-  return y;
-}
-
 Value dropout(EagerTape& tape, const Value& x, double rate, const std::string& name) {
   if (rate <= 0 || !tape.context().training.dropout) return x;
   const Value y = tape.value(name, x.elements, x.dtype);
@@ -172,67 +144,78 @@ Value gather_columns(EagerTape& tape, const LayerSizes& s, const Value& part, st
   return whole;
 }
 
-// Autocast's copy of a parameter in the compute dtype; kNoTensor when none is needed.
-std::int32_t cast_parameter(EagerTape& tape, std::int64_t elements, DType dtype, const std::string& name) {
+// Autocast's copy of a parameter in the compute dtype, whose gradient is cast back to the stored one. A value
+// without a tensor when no copy is needed.
+Value cast_parameter(EagerTape& tape, std::int64_t elements, DType dtype, const std::string& name) {
   const DType stored = parameter_dtype(tape.context().training.precision);
-  if (stored == dtype) return kNoTensor;
-  const std::int32_t copy = tape.tensor(name + ".cast", elements, dtype);
-  tape.emit(memory_op(OpRole::cast, name + ".cast", bytes_of(elements, stored), bytes_of(elements, dtype)),
-            {}, {copy});
+  if (stored == dtype) return tape.untracked(elements, dtype);
+  const Value copy = tape.value(name + ".cast", elements, dtype);
+  const Bytes wide = bytes_of(elements, stored);
+  tape.emit(memory_op(OpRole::cast, name + ".cast", wide, copy.bytes()), {}, {copy.tensor});
+  tape.on_backward([&tape, copy, name, wide] {
+    tape.set_part(EagerTape::Part::weight);
+    tape.emit(memory_op(OpRole::cast, name + ".gradient_cast", copy.bytes(), wide), {tape.gradient(copy)});
+    tape.completes(name);
+    tape.set_part(EagerTape::Part::both);
+  });
   return copy;
+}
+
+// The gradient of a parameter, made by `op`: the parameter's own, or that of its cast.
+void parameter_gradient(EagerTape& tape, Op op, const Value& parameter, std::vector<std::int32_t> uses,
+                        const std::string& name) {
+  if (parameter.tensor == kNoTensor) {
+    tape.emit(std::move(op), std::move(uses));
+    tape.completes(name);
+    return;
+  }
+  const std::int32_t gradient =
+      tape.tensor(name + ".gradient", parameter.elements, parameter.dtype, MemoryClass::gradients);
+  tape.emit(std::move(op), std::move(uses), {gradient});
+  tape.give_gradient(parameter, gradient);
 }
 
 }  // namespace
 
 Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t in, std::int64_t out,
              bool bias, Split split, const std::string& name) {
-  const std::int64_t ranks = split == Split::none || s.tp == 1 ? 1 : s.tp;
+  const std::int64_t ranks = split == Split::none ? 1 : s.tp;
   const std::int64_t local_in = split == Split::row ? in / ranks : in;
-  const std::int64_t local_out = split == Split::column ? out / ranks : out;
+  const std::int64_t local_out = split == Split::column ? (out + ranks - 1) / ranks : out;
   const Value input = split == Split::column && s.gather ? enter_tensor_parallel(tape, s, x, name) : x;
+  const bool bias_here = bias && (split != Split::row || !s.megatron);
+  // F.linear under autocast casts its arguments from the last to the first.
+  const Value bias_value = bias_here ? cast_parameter(tape, local_out, s.compute, name + ".bias") : Value{};
+  const Value weight = cast_parameter(tape, local_in * local_out, s.compute, name + ".weight");
   const Value a = cast(tape, input, s.compute, name + ".input_cast");
   const std::int64_t rows = a.elements / local_in;
-  const bool bias_here = bias && (split != Split::row || !s.megatron);
-  const std::int32_t weight = cast_parameter(tape, local_in * local_out, s.compute, name + ".weight");
-  const std::int32_t bias_copy =
-      bias_here ? cast_parameter(tape, local_out, s.compute, name + ".bias") : kNoTensor;
   const Value y = tape.value(name, rows * local_out, s.compute);
   tape.emit(matmul_op(tape, name, rows, local_out, local_in, s.compute, MatmulLayout::tn),
-            {a.tensor, weight, bias_copy}, {y.tensor});
-  tape.on_backward([&tape, &s, a, y, weight, name, rows, local_in, local_out, bias_here] {
-    const DType stored = parameter_dtype(tape.context().training.precision);
+            {a.tensor, weight.tensor, bias_value.tensor}, {y.tensor});
+  tape.on_backward([&tape, &s, a, y, weight, bias_value, name, rows, local_in, local_out, bias_here] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t da = tape.gradient_tensor(a);
-    tape.set_part(EagerTape::Part::input);
-    tape.emit(
-        matmul_op(tape, name + ".input_gradient", rows, local_in, local_out, s.compute, MatmulLayout::nn),
-        {grad, weight}, {da});
+    const auto input_gradient = [&] {
+      tape.set_part(EagerTape::Part::input);
+      tape.emit(
+          matmul_op(tape, name + ".input_gradient", rows, local_in, local_out, s.compute, MatmulLayout::nn),
+          {grad, weight.tensor}, {da});
+    };
+    // Sequence parallel: the gathered input is not kept, but gathered again.
+    const std::int32_t kept = tape.gathered_again(a);
+    // AddmmBackward makes the input gradient first, MmBackward (no bias) the weight gradient.
+    if (bias_here) input_gradient();
     tape.set_part(EagerTape::Part::weight);
-    // In the stored dtype the gradient is the parameter's own; under autocast it is cast to it.
-    const std::int64_t elements = local_in * local_out;
-    std::int32_t narrow = kNoTensor;
-    std::vector<std::int32_t> makes;
-    if (stored != s.compute) {
-      narrow = tape.tensor(name + ".weight_gradient", elements, s.compute, MemoryClass::gradients);
-      makes.push_back(narrow);
-    }
-    tape.emit(
+    parameter_gradient(
+        tape,
         matmul_op(tape, name + ".weight_gradient", local_out, local_in, rows, s.compute, MatmulLayout::nt),
-        {grad, a.tensor}, makes);
-    if (stored != s.compute) {
-      tape.emit(memory_op(OpRole::cast, name + ".weight_gradient.cast", bytes_of(elements, s.compute),
-                          bytes_of(elements, stored)),
-                {narrow});
-    }
-    tape.completes(name + ".weight");
+        weight, {grad, kept}, name + ".weight");
     if (bias_here) {
-      tape.emit(memory_op(OpRole::bias_gradient, name + ".bias_gradient", y.bytes(), Bytes(0)), {grad});
-      if (stored != s.compute) {
-        tape.emit(memory_op(OpRole::cast, name + ".bias_gradient.cast", bytes_of(local_out, s.compute),
-                            bytes_of(local_out, stored)),
-                  {});
-      }
-      tape.completes(name + ".bias");
+      parameter_gradient(
+          tape, memory_op(OpRole::bias_gradient, name + ".bias_gradient", y.bytes(), bias_value.bytes()),
+          bias_value, {grad}, name + ".bias");
+    } else {
+      input_gradient();
     }
     tape.set_part(EagerTape::Part::both);
     tape.give_gradient(a, da);
@@ -255,6 +238,13 @@ Value enter_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x
   }
   const Value y = tape.value(name + ".gathered", x.elements * s.tp, x.dtype);
   collective(tape, CollectiveKind::all_gather, y.bytes(), x.dtype, name + ".all_gather", x.tensor, y.tensor);
+  tape.gather_again(y, [&tape, x, y, name] {
+    const std::int32_t again =
+        tape.tensor(name + ".gathered_again", y.elements, y.dtype, MemoryClass::communication);
+    collective(tape, CollectiveKind::all_gather, y.bytes(), x.dtype, name + ".all_gather_again", x.tensor,
+               again);
+    return again;
+  });
   tape.on_backward([&tape, x, y, name] {
     const std::int32_t grad = tape.gradient(y);
     const std::int32_t part = tape.gradient_tensor(x);
@@ -279,6 +269,23 @@ Value leave_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x
     const std::int32_t whole = tape.gradient_tensor(x);
     collective(tape, CollectiveKind::all_gather, x.bytes(), x.dtype, name + ".all_gather", grad, whole);
     tape.give_gradient(x, whole);
+  });
+  return y;
+}
+
+Value row_bias(EagerTape& tape, const Value& x, std::int64_t width, bool bias, const std::string& name) {
+  if (!bias) return x;
+  const Value y = tape.value(name + ".biased", x.elements, x.dtype);
+  tape.emit(memory_op(OpRole::residual, name + ".bias", x.bytes(), y.bytes()), {x.tensor}, {y.tensor});
+  tape.on_backward([&tape, x, y, width, name] {
+    const std::int32_t grad = tape.gradient(y);
+    const DType stored = parameter_dtype(tape.context().training.precision);
+    tape.set_part(EagerTape::Part::weight);
+    tape.emit(memory_op(OpRole::bias_gradient, name + ".bias_gradient", y.bytes(), bytes_of(width, stored)),
+              {grad});
+    tape.completes(name + ".bias");
+    tape.set_part(EagerTape::Part::both);
+    tape.give_gradient(x, grad);
   });
   return y;
 }

@@ -26,7 +26,8 @@ enum class Split { none, column, row };  // how a Linear's weight is split over 
 Op memory_op(OpRole role, std::string name, Bytes read, Bytes written, int launches = 1);
 
 Value cast(EagerTape& tape, const Value& x, DType dtype, const std::string& name);
-Value layer_norm(EagerTape& tape, const LayerSizes& s, const Value& x, const std::string& name);
+// LayerNorm or RMSNorm, as the model has it.
+Value norm(EagerTape& tape, const LayerSizes& s, const Value& x, const std::string& name);
 Value dropout(EagerTape& tape, const Value& x, double rate, const std::string& name);
 // x + y in the wider dtype.
 Value residual_add(EagerTape& tape, const Value& x, const Value& y, const std::string& name);
@@ -38,6 +39,8 @@ Value linear(EagerTape& tape, const LayerSizes& s, const Value& x, std::int64_t 
 Value enter_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x, const std::string& name);
 // Forward: all_reduce (reduce_scatter); backward: nothing (all_gather).
 Value leave_tensor_parallel(EagerTape& tape, const LayerSizes& s, const Value& x, const std::string& name);
+// The bias of a row-split Linear, added after the reduction.
+Value row_bias(EagerTape& tape, const Value& x, std::int64_t width, bool bias, const std::string& name);
 void collective(EagerTape& tape, CollectiveKind kind, Bytes bytes, DType dtype, const std::string& name,
                 std::int32_t uses, std::int32_t makes = kNoTensor);
 

@@ -53,7 +53,8 @@ Value mlp(EagerTape& tape, const LayerSizes& s, const Value& x) {
     last = "mlp.fc2";
   }
   y = linear(tape, s, y, model.ffn_hidden, s.hidden, model.mlp_bias, second, last);
-  return s.megatron ? leave_tensor_parallel(tape, s, y, "mlp") : y;
+  if (!s.megatron) return y;
+  return row_bias(tape, leave_tensor_parallel(tape, s, y, "mlp"), s.hidden, model.mlp_bias, last);
 }
 
 }  // namespace foretrain
