@@ -122,6 +122,13 @@ Expected<CaseFit> fit_cases(const PreparedCases& cases, std::span<const std::siz
   fit_options.loss_scale = options.loss_scale;
   fit_options.max_iterations = options.max_iterations;
   fit_options.starts = options.starts;
+  // Far from the solution most rows are outliers, which a robust loss would let go: least squares first.
+  FitOptions coarse = fit_options;
+  coarse.loss = RobustLoss::none;
+  if (auto near = fit_least_squares(parameters, timed.size(), residuals, coarse)) {
+    for (std::size_t p = 0; p < parameters.size(); ++p) parameters[p].initial = near->values[p];
+  }
+  fit_options.starts = 1;
   auto solved = fit_least_squares(parameters, timed.size(), residuals, fit_options);
   if (!solved) return fail(errors.empty() ? std::move(solved.error()) : std::move(errors));
   for (std::size_t p = 0; p < parameters.size(); ++p) {

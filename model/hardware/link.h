@@ -11,7 +11,8 @@
 namespace foretrain {
 
 // What a transfer over the link has to do; the network model chooses protocol constants by it.
-enum class LinkClass : std::uint8_t { pcie, nvlink, host, network };
+// host: between CPU sockets and through host memory (staged copies); memory: a socket's own memory.
+enum class LinkClass : std::uint8_t { pcie, nvlink, host, network, memory };
 std::string_view name_of(LinkClass link_class);
 
 struct LinkSpec {

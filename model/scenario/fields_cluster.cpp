@@ -22,7 +22,8 @@ constexpr EnumName<VertexKind> kVertices[] = {{"gpu", VertexKind::gpu},
 constexpr EnumName<LinkClass> kLinkClasses[] = {{"pcie", LinkClass::pcie},
                                                 {"nvlink", LinkClass::nvlink},
                                                 {"host", LinkClass::host},
-                                                {"network", LinkClass::network}};
+                                                {"network", LinkClass::network},
+                                                {"memory", LinkClass::memory}};
 constexpr EnumName<GpuArchitecture> kArchitectures[] = {
     {"cpu", GpuArchitecture::cpu},         {"kepler", GpuArchitecture::kepler},
     {"maxwell", GpuArchitecture::maxwell}, {"pascal", GpuArchitecture::pascal},

@@ -255,7 +255,9 @@ std::int32_t Topology::constraint_count() const {
 LinkClass Topology::class_of(std::int32_t constraint) const {
   const std::size_t c = static_cast<std::size_t>(constraint);
   const std::size_t edges = impl_->cluster_.edges.size();
-  return c < 2 * edges ? impl_->cluster_.edges[c / 2].link.link_class : LinkClass::host;
+  if (c < 2 * edges) return impl_->cluster_.edges[c / 2].link.link_class;
+  // Copies staged through a host bridge's memory get what the host gives; peers only pass through it.
+  return impl_->cluster_.peer_to_peer ? LinkClass::memory : LinkClass::host;
 }
 
 Bandwidth Topology::bandwidth_of(std::int32_t constraint) const {
@@ -285,12 +287,14 @@ double capacity_bytes_per_s(LinkClass link_class, Bandwidth bandwidth, const Pro
       return datasheet * profile[ParameterId::nvlink_efficiency];
     case LinkClass::network:
       return datasheet * profile[ParameterId::network_efficiency];
+    case LinkClass::memory:
+      return datasheet;
     case LinkClass::host:
       break;
   }
   const ParameterValue& bridge = profile.at(ParameterId::host_bridge_gb_per_s);
   if (bridge.provenance == "default") return datasheet;
-  return std::min(datasheet, bridge.value * 1e9);
+  return bridge.value * 1e9;
 }
 
 }  // namespace foretrain

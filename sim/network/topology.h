@@ -52,7 +52,7 @@ class Topology {
 };
 
 // What large messages get of a constraint: its bandwidth times the profile's efficiency of its class; of the
-// class `host` min(datasheet, host_bridge_gb_per_s) once that parameter has been given or fitted.
+// class `host` host_bridge_gb_per_s once that parameter has been given or fitted.
 double capacity_bytes_per_s(LinkClass link_class, Bandwidth bandwidth, const Profile& profile);
 
 }  // namespace foretrain
