@@ -60,6 +60,11 @@ void read_llama(ObjectReader& reader, const std::string& family, TransformerConf
   m.kv_heads = m.heads;
   read_optional_size(reader, "num_key_value_heads", m.kv_heads);
   m.head_dim = m.heads > 0 ? m.hidden / m.heads : 0;
+  if (m.heads > 0 && m.hidden % m.heads != 0 && !reader.has("head_dim")) {
+    reader.error("num_attention_heads",
+                 fmt::format("is {}, which does not divide hidden_size = {}", m.heads, m.hidden),
+                 "give head_dim, or heads that divide hidden_size");
+  }
   read_optional_size(reader, "head_dim", m.head_dim);
   reader.optional("attention_dropout", m.attention_dropout, {0.0, 1.0});
   reader.optional("tie_word_embeddings", m.tied_head);
@@ -70,6 +75,32 @@ void read_llama(ObjectReader& reader, const std::string& family, TransformerConf
   bool windowed = family == "mistral";
   if (family == "qwen2") reader.optional("use_sliding_window", windowed);
   if (windowed) read_optional_size(reader, "sliding_window", m.sliding_window);
+}
+
+// The key of the file that a field of TransformerConfig was read from.
+std::string_view key_of(std::string_view field, const ObjectReader& reader) {
+  static constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+      {"layers", "num_hidden_layers"},
+      {"layers", "n_layer"},
+      {"hidden", "hidden_size"},
+      {"hidden", "n_embd"},
+      {"heads", "n_head"},
+      {"heads", "num_attention_heads"},
+      {"kv_heads", "num_key_value_heads"},
+      {"head_dim", "head_dim"},
+      {"head_dim", "n_head"},
+      {"head_dim", "num_attention_heads"},
+      {"ffn_hidden", "intermediate_size"},
+      {"ffn_hidden", "n_inner"},
+      {"vocab", "vocab_size"},
+      {"max_positions", "max_position_embeddings"},
+      {"attention_dropout", "attn_pdrop"},
+      {"residual_dropout", "resid_pdrop"},
+      {"embedding_dropout", "embd_pdrop"}};
+  for (const auto& [name, key] : kKeys) {
+    if (name == field && reader.has(key)) return key;
+  }
+  return field;
 }
 
 }  // namespace
@@ -97,11 +128,8 @@ Expected<TransformerConfig> import_hugging_face(const std::string& text, const s
   model.name = std::filesystem::path(file).parent_path().filename().string();
   if (model.name.empty()) model.name = family;
   if (errors.empty()) {
-    for (Error& error : check(model)) {
-      error.where.file = file;
-      error.where.line = 1;
-      error.where.column = 1;
-      errors.push_back(std::move(error));
+    for (const Error& error : check(model)) {
+      reader.error(key_of(error.where.path, reader), error.message, error.hint);
     }
   }
   if (!errors.empty()) return fail(std::move(errors));
