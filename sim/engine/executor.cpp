@@ -225,8 +225,10 @@ void Executor::proceed(std::int32_t c, std::int32_t s) {
           continue;
         }
         const Bytes payload = instruction(c, i).payload;
-        Time time = transfer_time(payload, costs_.copy_bandwidth) + costs_.copy_latency;
-        if (payload.count() <= 0 || !(costs_.copy_bandwidth.bytes_per_s() > 0)) time = costs_.copy_latency;
+        Time time;
+        if (payload.count() > 0 && costs_.copy_bandwidth.bytes_per_s() > 0) {
+          time = transfer_time(payload, costs_.copy_bandwidth) + costs_.copy_latency;
+        }
         st.copy = KernelRun{time.ps(), costs_.host_per_op_ps, 1};
         const std::int64_t entry =
             st.entry_ps +
