@@ -28,7 +28,7 @@ struct DdpOptions {
   bool overlap = true;                  // false: all buckets after the backward
   bool gradient_as_bucket_view = true;  // false: gradients are copied into and out of the buckets
   // PyTorch's default is true: module buffers (causal masks) are broadcast over dp before every forward.
-  bool broadcast_buffers = false;
+  bool broadcast_buffers = true;
 };
 
 struct FsdpOptions {

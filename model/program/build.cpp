@@ -60,7 +60,9 @@ class StageBuilder {
       for (std::int32_t block = 0; block < block_count(context_.model); ++block) {
         if (std::find(held.begin(), held.end(), block) == held.end()) idle.push_back(block);
       }
-      add_parameter_buffers(context_, idle);
+      // A whole model has its tied weight once; which of the two names is held here is counted already.
+      const char* twin = stage_.holds_head ? "embedding.token.weight" : "head.lm_head.weight";
+      add_parameter_buffers(context_, idle, context_.model.tied_head ? twin : "");
       held.insert(held.end(), idle.begin(), idle.end());
     }
     if (!context_.model.causal_mask_buffers) return;

@@ -58,6 +58,9 @@ constexpr Field<DdpOptions> kDdp[] = {
      Plain<&D::first_bucket>::read},
     {"overlap", "true or false", "start a bucket's all-reduce when its last gradient is ready",
      Plain<&D::overlap>::read},
+    {"broadcast_buffers", "true or false",
+     "broadcast the model's buffers (mask buffers) before every forward, as PyTorch's DDP does by default",
+     Plain<&D::broadcast_buffers>::read},
     {"gradient_as_bucket_view", "true or false", "gradients live in the buckets; false copies in and out",
      Plain<&D::gradient_as_bucket_view>::read},
 };

@@ -63,7 +63,9 @@ std::unique_ptr<GradientStrategy> make_zero(const StageContext& context);
 std::unique_ptr<GradientStrategy> make_fsdp(const StageContext& context);
 
 // Parameters of these blocks as the model's own tensors, equal ones of equal blocks in one buffer.
-void add_parameter_buffers(const StageContext& context, const std::vector<std::int32_t>& blocks);
+// `skip`: a parameter that another one stands for.
+void add_parameter_buffers(const StageContext& context, const std::vector<std::int32_t>& blocks,
+                           std::string_view skip = {});
 // Optimizer state for `tensors` tensors of `elements` elements in all.
 void add_optimizer_buffers(const StageContext& context, std::int64_t elements, std::int64_t tensors);
 // The optimizer state of unsharded parameters, buffer by buffer as their parameters.

@@ -62,10 +62,12 @@ std::unique_ptr<GradientStrategy> make_gradient_strategy(const StageContext& con
   return make_replicated(context);
 }
 
-void add_parameter_buffers(const StageContext& context, const std::vector<std::int32_t>& blocks) {
+void add_parameter_buffers(const StageContext& context, const std::vector<std::int32_t>& blocks,
+                           std::string_view skip) {
   const std::int64_t width = size_of(context.parameter_type());
   for_each_parameter(
       context, blocks, [&](const std::string& name, std::int64_t elements, std::int32_t count) {
+        if (name == skip) return;
         context.writer.persistent(name, Bytes(elements * width * count), MemoryClass::parameters, count);
       });
 }
