@@ -268,7 +268,9 @@ Value attention(EagerTape& tape, const LayerSizes& s, const Value& x) {
   const Split split = s.megatron ? Split::row : s.gather ? Split::column : Split::none;
   const Value y =
       linear(tape, s, core, m.heads * m.head_dim, s.hidden, m.attention_out_bias, split, "attn.proj");
-  return s.megatron ? leave_tensor_parallel(tape, s, y, "attn") : y;
+  if (!s.megatron) return y;
+  return row_bias(tape, leave_tensor_parallel(tape, s, y, "attn"), s.hidden, m.attention_out_bias,
+                  "attn.proj");
 }
 
 }  // namespace foretrain
