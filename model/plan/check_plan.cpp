@@ -83,7 +83,7 @@ class PlanChecker {
                         training_.micro_batch_size, training_.sequence_length, kMaxTokens),
             "use smaller micro-batches");
     }
-    constexpr std::int64_t kMaxWork = 1 << 22;  // instructions of one stage stay below a few times this
+    constexpr std::int64_t kMaxWork = 1 << 20;  // instructions of one stage stay below a few times this
     if (training_.micro_batches > kMaxWork / std::max<std::int64_t>(1, model_.layers)) {
       error("training.micro_batches",
             fmt::format("is {}; with {} layers at most {} can be described", training_.micro_batches,

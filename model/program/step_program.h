@@ -75,7 +75,7 @@ struct Instruction {
   std::int32_t block = -1;  // block of the model; -1 when it concerns none
   std::int32_t micro_batch = -1;
   std::int32_t chunk = 0;     // model chunk (interleaved schedules)
-  std::int32_t unit = -1;     // gradient bucket or shard unit
+  std::int32_t unit = -1;     // gradient bucket or shard unit, numbered per stage
   std::int32_t op_list = -1;  // index into StepProgram::op_lists; -1: no device work of its own
   // Collectives and transfers.
   CollectiveKind collective = CollectiveKind::all_reduce;
@@ -83,7 +83,9 @@ struct Instruction {
   Bytes payload;   // as nccl-tests counts (see CollectiveKind), per group
   DType dtype = DType::fp32;
   std::int32_t peer_stage = -1;  // send/recv: the pp coordinate of the other end
-  std::int32_t tag = -1;         // send/recv: equal at both ends, unique per (sender, receiver)
+  // send/recv: equal at both ends, unique in the step; even: activations, odd: gradients. The exchange of a
+  // tied embedding's gradient has micro_batch -1.
+  std::int32_t tag = -1;
   // Dependencies and buffers: ranges in the rank class's arrays.
   std::int32_t dependencies_begin = 0, dependencies_end = 0;
   std::int32_t allocates_begin = 0, allocates_end = 0;  // buffers allocated when it starts

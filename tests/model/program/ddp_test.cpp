@@ -143,15 +143,17 @@ TEST(Ddp, CopiesIntoBucketsAlwaysAndOutOfThemOnlyWithoutViews) {
   EXPECT_EQ(written_by(copies, "gradient.accumulate"), 2 * gradient);
 }
 
-TEST(Ddp, BroadcastsMaskBuffersOnlyWhenAsked) {
+TEST(Ddp, BroadcastsMaskBuffersOnceAStepUnlessToldNotTo) {
   TransformerConfig model = small_model(4);
-  model.causal_mask_buffers = true;
   ParallelPlan plan = ddp(2);
-  EXPECT_TRUE(
-      of_kind(build(model, small_training(), plan).classes[0], InstructionKind::broadcast_buffers).empty());
-  plan.ddp.broadcast_buffers = true;
-  const StepProgram program = build(model, small_training(3), plan);
-  EXPECT_EQ(payload_of(program.classes[0], InstructionKind::broadcast_buffers), 4 * 128 * 128 * 4);
+  const auto broadcast = [&] {
+    return payload_of(build(model, small_training(3), plan).classes[0], InstructionKind::broadcast_buffers);
+  };
+  EXPECT_EQ(broadcast(), 0);  // a model without buffers
+  model.causal_mask_buffers = true;
+  EXPECT_EQ(broadcast(), 4 * 128 * 128 * 4);  // layers x positions^2 x fp32
+  plan.ddp.broadcast_buffers = false;
+  EXPECT_EQ(broadcast(), 0);
 }
 
 TEST(Zero, ReduceScattersGradientsAndGathersParametersOnce) {
