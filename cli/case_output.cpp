@@ -62,15 +62,16 @@ JsonValue to_json(const std::optional<CaseError>& error) {
 }  // namespace
 
 std::string fitted_text(const Profile& profile, const std::vector<ParameterId>& fitted) {
-  TextTable table({"<fitted parameter", "value", "standard error", "<unit", "<fitted to", "<meaning"});
+  TextTable table({"<fitted parameter", "value", "standard error", "<unit", "<fitted to"});
+  std::string meanings;
   for (const ParameterId id : fitted) {
     const ParameterSpec& spec = profile_parameters()[static_cast<std::size_t>(id)];
     const ParameterValue& value = profile.at(id);
     table.row({std::string(spec.name), fmt::format("{:.4g}", value.value),
-               fmt::format("{:.2g}", value.standard_error), std::string(spec.unit), value.provenance,
-               std::string(spec.sentence)});
+               fmt::format("{:.2g}", value.standard_error), std::string(spec.unit), value.provenance});
+    meanings += fmt::format("  {}: {}\n", spec.name, spec.sentence);
   }
-  return table.to_text();
+  return table.to_text() + "\n" + meanings;
 }
 
 std::string to_text(const CaseValidation& v) {

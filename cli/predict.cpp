@@ -67,7 +67,7 @@ int run(const Options& o) {
   std::string text = summary_text(*scenario, *prediction) + "\n" + breakdown_text(*prediction);
   JsonValue out = to_json(*scenario, *prediction);
   if (o.memory) text += "\n" + memory_text(*prediction);
-  if (o.schedule) text += "\n" + schedule_text(*prediction, 100);
+  if (o.schedule) text += "\n" + schedule_text(*prediction, 160);
   if (o.critical_path) {
     auto program = build_step_program(scenario->model, scenario->training, scenario->parallel);
     if (!program) return report(program.error());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -141,32 +143,42 @@ std::string memory_text(const Prediction& p) {
 }
 
 std::string schedule_text(const Prediction& p, int columns) {
-  const double width = static_cast<double>(columns);
-  const double step_ps = p.step_time_ms.value * 1e9;
-  std::string text = fmt::format(
-      "pipeline schedule: one row per stage, F forward, B backward with micro-batch, . idle; {} across\n",
-      format_ms(Time::from_ms(p.step_time_ms.value)));
-  std::vector<std::string> rows;
+  // What a stage does to one micro-batch without pause is one box, however many blocks it goes through.
+  struct Box {
+    char kind;
+    std::int32_t micro_batch;
+    std::int64_t start_ps, end_ps;
+  };
+  std::map<std::int32_t, std::vector<Box>> stages;
+  std::int64_t end_ps = 1;
   for (const Span& span : p.timeline.spans) {
+    end_ps = std::max(end_ps, span.end_ps);
     if (span.stream != 0 || span.micro_batch < 0 || span.op >= 0) continue;
-    const std::size_t stage = static_cast<std::size_t>(span.rank);
-    if (rows.size() <= stage) rows.resize(stage + 1, std::string(static_cast<std::size_t>(columns), '.'));
     const std::string& name = p.timeline.names[static_cast<std::size_t>(span.name)];
     const char kind = name.empty() ? '?' : name.front();
-    const auto column = [&](std::int64_t ps) {
-      return std::clamp(static_cast<int>(static_cast<double>(ps) / step_ps * width), 0, columns - 1);
-    };
-    const int from = column(span.start_ps);
-    const int to = std::max(from + 1, column(span.end_ps));
-    const char digit = static_cast<char>('0' + span.micro_batch % 10);
-    for (int c = from; c < to; ++c) {
-      char& cell = rows[stage][static_cast<std::size_t>(c)];
-      if (cell == '.') cell = c == from && kind != '?' ? kind : digit;
+    std::vector<Box>& boxes = stages[span.rank];
+    if (!boxes.empty() && boxes.back().kind == kind && boxes.back().micro_batch == span.micro_batch) {
+      boxes.back().end_ps = span.end_ps;
+    } else {
+      boxes.push_back(Box{kind, span.micro_batch, span.start_ps, span.end_ps});
     }
   }
+  std::string text = fmt::format(
+      "pipeline schedule, {} from left to right: F forward, B backward, R recomputation, then the "
+      "micro-batch; . idle\n",
+      format_ms(Time::from_ps(end_ps)));
   std::size_t stage = 0;
-  for (const std::string& row : rows) {
-    if (row.find_first_not_of('.') == std::string::npos) continue;
+  for (const auto& [rank, boxes] : stages) {
+    std::string row(static_cast<std::size_t>(columns), '.');
+    for (const Box& box : boxes) {
+      const auto column = [&](std::int64_t ps) {
+        return static_cast<std::size_t>(static_cast<double>(ps) / static_cast<double>(end_ps) * columns);
+      };
+      const std::size_t from = std::min(column(box.start_ps), row.size() - 1);
+      const std::size_t to = std::min(std::max(from + 1, column(box.end_ps)), row.size());
+      const std::string label = fmt::format("{}{}", box.kind, box.micro_batch);
+      for (std::size_t c = from; c < to; ++c) row[c] = c - from < label.size() ? label[c - from] : '-';
+    }
     text += fmt::format("  stage {:>2} |{}|\n", stage++, row);
   }
   return text;
