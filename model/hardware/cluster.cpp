@@ -143,18 +143,17 @@ std::int32_t Cluster::node_count() const {
 
 Errors check(const ClusterSpec& spec) {
   Errors errors;
-  const auto link = [&](const char* path, const LinkSpec& value, bool needed) {
+  const auto link = [&](const char* path, const LinkSpec& value, bool needed, const char* example) {
     if (needed && !(value.bandwidth.bytes_per_s() > 0)) {
       add_error(errors, path, "is missing, and this cluster needs it",
-                fmt::format("give a link preset or a bandwidth: \"{}\": \"{}\"", path,
-                            value.link_class == LinkClass::network ? "infiniband_hdr" : "pcie_gen4_x16"));
+                fmt::format("give a link preset or a bandwidth: \"{}\": \"{}\"", path, example));
     }
   };
   const bool many = spec.gpus_per_node > 1;
-  link("pcie", spec.pcie, true);
-  link("nvlink", spec.nvlink, many && spec.intra_node != IntraNode::pcie);
-  link("socket_link", spec.socket_link, spec.sockets > 1);
-  link("network", spec.network, spec.nodes > 1);
+  link("pcie", spec.pcie, true, "pcie_gen4_x16");
+  link("nvlink", spec.nvlink, many && spec.intra_node != IntraNode::pcie, "nvlink3");
+  link("socket_link", spec.socket_link, spec.sockets > 1, "upi_10.4");
+  link("network", spec.network, spec.nodes > 1, "infiniband_hdr");
   if (spec.sockets > spec.gpus_per_node) {
     add_error(errors, "sockets",
               fmt::format("is {}, more than the {} GPUs of a node", spec.sockets, spec.gpus_per_node),

@@ -143,6 +143,16 @@ constexpr Field<ClusterSpec> kCluster[] = {
      Bounded<&C::power_usage_effectiveness, 1, 10>::read},
 };
 
+// Adds errors about fields of the object at `where`: their paths go below its path.
+void add_below(Errors& errors, Errors more, const Location& where) {
+  for (Error& error : more) {
+    const std::string field = std::move(error.where.path);
+    error.where = where;
+    if (!field.empty()) error.where.path += "." + field;
+    errors.push_back(std::move(error));
+  }
+}
+
 void read_graph(const JsonValue& value, Cluster& cluster, Errors& errors) {
   ObjectReader reader(value, errors);
   std::map<std::string, std::int32_t> index;
@@ -236,9 +246,9 @@ bool read_cluster(const JsonValue& value, Cluster& cluster, Errors& errors) {
     cluster.price_per_gpu_hour_usd = spec.price_per_gpu_hour_usd;
     cluster.power_usage_effectiveness = spec.power_usage_effectiveness;
     read_graph(*graph, cluster, errors);
-    if (errors.size() == before) add_located(errors, check(cluster), graph->where());
+    if (errors.size() == before) add_below(errors, check(cluster), graph->where());
   } else {
-    add_located(errors, check(spec), value.where());
+    add_below(errors, check(spec), value.where());
     if (errors.size() == before) cluster = build(spec);
   }
   return errors.size() == before;

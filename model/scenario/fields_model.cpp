@@ -83,6 +83,7 @@ bool read_model(const JsonValue& value, const std::string& folder, TransformerCo
   if (preset_name != nullptr && import != nullptr) {
     errors.push_back(Error{ErrorCode::input, import->key_where(), "is given together with \"preset\"",
                            "keep one of \"preset\" and \"import\""});
+    complete = true;
   } else if (preset_name != nullptr) {
     std::string name;
     if (read_value(*preset_name, name, errors)) {

@@ -77,7 +77,7 @@ void read_correlation(const JsonValue& value, Profile& profile, Errors& errors) 
     for (std::size_t j = 0; square && j < i; ++j)
       square = std::abs(matrix[i * n + j] - matrix[j * n + i]) < 1e-9;
   }
-  if (!square) {
+  if (!square && ids.size() == names.size()) {
     reader.error("matrix", fmt::format("is not a symmetric {0} x {0} matrix with 1 on its diagonal", n),
                  "give one row of numbers from -1 to 1 per name in \"parameters\"");
   }

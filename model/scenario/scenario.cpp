@@ -175,14 +175,6 @@ Errors check(const Scenario& scenario) {
   add(errors, "model", check(scenario.model));
   if (errors.empty()) add(errors, "", check(scenario.parallel, scenario.model, scenario.training));
   const TrainingSpec& training = scenario.training;
-  if (scenario.model.positions == PositionKind::learned &&
-      training.sequence_length > scenario.model.max_positions) {
-    errors.push_back(Error{ErrorCode::input,
-                           {"", 0, 0, "training.sequence_length"},
-                           fmt::format("is {}, but the model has only {} learned positions",
-                                       training.sequence_length, scenario.model.max_positions),
-                           "shorten the sequence or raise model.max_positions"});
-  }
   const std::int64_t world = scenario.parallel.world();
   const std::int64_t gpus = scenario.cluster.gpu_count();
   if (world > gpus) {
