@@ -1,4 +1,5 @@
-// Random architectures, training set-ups and tensor-parallel plans for property tests. All sizes divide by tp.
+// Random architectures, training set-ups and tensor-parallel plans for property tests. All sizes divide by
+// tp.
 #pragma once
 
 #include <rapidcheck.h>
