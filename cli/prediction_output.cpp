@@ -177,7 +177,8 @@ std::string schedule_text(const Prediction& p, int columns) {
       const std::size_t from = std::min(column(box.start_ps), row.size() - 1);
       const std::size_t to = std::min(std::max(from + 1, column(box.end_ps)), row.size());
       const std::string label = fmt::format("{}{}", box.kind, box.micro_batch);
-      for (std::size_t c = from; c < to; ++c) row[c] = c - from < label.size() ? label[c - from] : '-';
+      const std::size_t shown = label.size() <= to - from ? label.size() : 1;  // a cut number would mislead
+      for (std::size_t c = from; c < to; ++c) row[c] = c - from < shown ? label[c - from] : '-';
     }
     text += fmt::format("  stage {:>2} |{}|\n", stage++, row);
   }

@@ -110,7 +110,9 @@ Expected<bool> diagnose_pipeline_memory(const CaseTable& table, Diagnosis& diagn
       fmt::format("pipeline memory: mean misfit {:.1f} % with a full backward, {:.1f} % with forward-only "
                   "ranks",
                   100 * *right, 100 * *wrong));
-  if (!(*wrong<0.25 * *right&& * right> 0.15)) return false;
+  const double with_backward = *right;
+  const double forward_only = *wrong;
+  if (!(forward_only < 0.25 * with_backward && with_backward > 0.05)) return false;
   Finding finding;
   finding.kind = "pp_forward_only_ranks";
   finding.statement =
