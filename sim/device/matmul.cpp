@@ -30,6 +30,7 @@ constexpr double kLeastSplitDepth = 128;      // a slice of k thinner than this 
 constexpr double kSplitLaunchShare = 0.5;     // the reduction kernel's launch, as a share of a launch
 constexpr double kWaveTraffic = 1.5;  // operand traffic of a wave over that of a perfectly square super-tile
 constexpr double kSmallestSide = 32;
+constexpr double kSmallestArea = 64.0 * 32.0;  // no library has tiles of tensor cores below
 
 std::span<const Tile> tiles_of(const GpuSpec& gpu, KernelKind kind) {
   if (kind == KernelKind::matmul_ordinary) return kOrdinaryTiles;
@@ -79,9 +80,11 @@ MatmulChoice choose_matmul(const GpuSpec& gpu, const MatmulShape& shape, const K
 
   best.total_us = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles_of(gpu, matmul_kind(gpu, shape))) {
-    // Tiles that are mostly padding.
-    if ((tile.m >= 2 * m && tile.m > kSmallestSide) || (tile.n >= 2 * n && tile.n > kSmallestSide)) continue;
     const double area = tile.m * tile.n;
+    // Tiles that are mostly padding, unless there is none smaller.
+    const bool padding =
+        (tile.m >= 2 * m && tile.m > kSmallestSide) || (tile.n >= 2 * n && tile.n > kSmallestSide);
+    if (padding && area > kSmallestArea) continue;
     const double grid = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n);
     // Loads per flop, relative to the 256 x 128 tile: (1/bm + 1/bn).
     const double rate = sm_rate / (1 + p[operand_cost] * (128 / tile.m + 128 / tile.n - 1.5));

@@ -42,6 +42,20 @@ TEST(OpCost, MatmulTimeIsTheKernelModelsOverTheEfficiencyOfItsCores) {
   EXPECT_NEAR(time_of(op, profile).us(), matmul_time(a30(), op.matmul).us(), 1e-3);
 }
 
+TEST(OpCost, TinyMatmulsTakeMicrosecondsOnEveryGpu) {
+  for (const GpuSpec& gpu : gpu_presets()) {
+    for (const std::int64_t size : {1, 8, 16, 32}) {
+      for (const DType dtype : {DType::fp16, DType::fp32}) {
+        Op op;
+        op.kind = OpKind::matmul;
+        op.matmul = MatmulShape{8, size, size, size, dtype, dtype, dtype == DType::fp16, MatmulLayout::nn};
+        EXPECT_GT(kernel_model_time(op, gpu), Time{}) << gpu.name;
+        EXPECT_LT(kernel_model_time(op, gpu), Time::from_us(100)) << gpu.name << " " << size;
+      }
+    }
+  }
+}
+
 TEST(OpCost, SlowDownConcernsJobsWithMoreThanOneGpuOnly) {
   Profile profile = default_profile();
   profile.at(ParameterId::multi_gpu_slowdown).value = 2;
