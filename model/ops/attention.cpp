@@ -160,6 +160,7 @@ Value eager_core(EagerTape& tape, const LayerSizes& s, const QueryKeyValue& in) 
     tape.give_gradient(logits, dx);
   });
   const Value dropped = dropout(tape, weights, model.attention_dropout, "attn.dropout");
+  tape.hold(dropped);
   const Value p = cast(tape, dropped, s.compute, "attn.weights_cast");
   const Value out = tape.value("attn.context", s.tokens * s.q_width, s.compute);
   tape.emit(batched_matmul(tape, s, "attn.context", s.sequence, s.head_dim, s.sequence, MatmulLayout::nn),
@@ -259,6 +260,12 @@ Value attention(EagerTape& tape, const LayerSizes& s, const Value& x) {
   if (rotates) {
     qkv.q = rotary(tape, qkv.q, "attn.q.rotary");
     qkv.k = rotary(tape, qkv.k, "attn.k.rotary");
+  }
+  tape.hold(x);
+  tape.hold(qkv.q);
+  if (!eager || m.kv_heads == m.heads) {  // else their variables hold the repeated heads
+    tape.hold(qkv.k);
+    tape.hold(qkv.v);
   }
   const bool recompute = tape.context().training.recompute == Recompute::selective;
   if (recompute) tape.begin_recompute();

@@ -80,6 +80,12 @@ std::int64_t EagerTape::local_elements(const std::string& suffix) const {
   return foretrain::local_elements(parameters_[parameter_index(suffix)], context_.tp, context_.tp_kind);
 }
 
+void EagerTape::function_returns() {
+  std::vector<std::int32_t>& uses = forward_.back().uses;
+  uses.insert(uses.end(), held_.begin(), held_.end());
+  held_.clear();
+}
+
 void EagerTape::gather_again(const Value& x, std::function<std::int32_t()> gather) {
   gathers_[x.tensor] = std::move(gather);
 }

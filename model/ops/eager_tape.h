@@ -54,6 +54,10 @@ class EagerTape {
   // Element count of this rank's part of a parameter.
   std::int64_t local_elements(const std::string& parameter_suffix) const;
 
+  // A local variable of the module's forward: not freed before the function returns.
+  void hold(const Value& x) { held_.push_back(x.tensor); }
+  void function_returns();
+
   // `gather` is what makes x's tensor once more in the backward, instead of saving it.
   void gather_again(const Value& x, std::function<std::int32_t()> gather);
   // In the backward: x's tensor, or the one that gather_again's function made (once).
@@ -97,7 +101,8 @@ class EagerTape {
   TensorTable tensors_;
   std::vector<Draft> forward_, backward_;
   std::vector<Step> steps_;
-  std::vector<std::int32_t> gradients_;                            // by value id
+  std::vector<std::int32_t> gradients_;  // by value id
+  std::vector<std::int32_t> held_;
   std::map<std::int32_t, std::function<std::int32_t()>> gathers_;  // by tensor
   std::map<std::int32_t, std::int32_t> gathered_;
   std::vector<Region> regions_;

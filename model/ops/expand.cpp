@@ -62,12 +62,14 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
 BlockExpansion expand_layer(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const Value x = tape.input(s.shard_tokens * s.hidden, s.stream);
-  const Value a = attention(tape, s, norm(tape, s, x, "norm1"));
-  const Value mid =
-      residual_add(tape, x, dropout(tape, a, m.residual_dropout, "attn.residual_dropout"), "attn.residual");
-  const Value b = mlp(tape, s, norm(tape, s, mid, "norm2"));
-  const Value out =
-      residual_add(tape, mid, dropout(tape, b, m.residual_dropout, "mlp.residual_dropout"), "mlp.residual");
+  const Value a = dropout(tape, attention(tape, s, norm(tape, s, x, "norm1")), m.residual_dropout,
+                          "attn.residual_dropout");
+  tape.function_returns();
+  const Value mid = residual_add(tape, x, a, "attn.residual");
+  const Value b =
+      dropout(tape, mlp(tape, s, norm(tape, s, mid, "norm2")), m.residual_dropout, "mlp.residual_dropout");
+  tape.function_returns();
+  const Value out = residual_add(tape, mid, b, "mlp.residual");
   return tape.finish(x, out, false);
 }
 
@@ -77,6 +79,7 @@ BlockExpansion expand_layer(EagerTape& tape, const LayerSizes& s) {
 void cross_entropy(EagerTape& tape, const LayerSizes& s, const Value& given) {
   const bool cast_after = is_amp(tape.context().training.precision) && !s.megatron;
   const Value logits = cast_after ? given : cast(tape, given, DType::fp32, "loss.logits_cast");
+  tape.hold(logits);
   const Value softmax = tape.value("loss.log_softmax", logits.elements, logits.dtype);
   if (s.megatron) {
     const std::int32_t rows = tape.tensor("loss.row_statistics", 3 * s.tokens, DType::fp32);
@@ -119,6 +122,7 @@ BlockExpansion expand_head(EagerTape& tape, const LayerSizes& s) {
   const Value logits =
       linear(tape, s, h, s.hidden, m.vocab, m.head_bias, s.megatron ? Split::column : Split::none, "lm_head");
   cross_entropy(tape, s, logits);
+  tape.function_returns();
   BlockExpansion result = tape.finish(x, x, true);
   if (m.tied_head) {  // complete only when the embedding's backward has added its part
     const std::vector<Parameter> parameters = block_parameters(m, m.layers + 1);

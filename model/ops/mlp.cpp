@@ -38,6 +38,7 @@ Value mlp(EagerTape& tape, const LayerSizes& s, const Value& x) {
   const TransformerConfig& model = tape.context().model;
   const Split first = s.tp > 1 ? Split::column : Split::none;
   const Split second = s.megatron ? Split::row : s.gather ? Split::column : Split::none;
+  tape.hold(x);
   Value h = x;
   if (s.megatron) h = enter_tensor_parallel(tape, s, cast(tape, x, s.compute, "mlp.input_cast"), "mlp");
   Value y;

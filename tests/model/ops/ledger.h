@@ -42,6 +42,7 @@ struct Ledger {
 };
 
 struct ModelMemory {
+  std::int64_t peak_of_forward = 0;
   std::int64_t after_forward = 0;
   std::int64_t peak_of_backward = 0;  // without the gradients of parameters
 };
@@ -64,8 +65,12 @@ inline ModelMemory run_model(const ExpansionContext& context) {
     return sum;
   };
   ModelMemory memory;
-  for (std::int64_t b = 0; b < blocks; ++b)
-    ledgers[static_cast<std::size_t>(b)].run(of(b).forward, of(b).tensors);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    Ledger& ledger = ledgers[static_cast<std::size_t>(b)];
+    const std::int64_t others = total();
+    ledger.run(of(b).forward, of(b).tensors);
+    memory.peak_of_forward = std::max(memory.peak_of_forward, others + ledger.peak);
+  }
   memory.after_forward = total();
   for (std::int64_t b = blocks; b-- > 0;) {
     Ledger& ledger = ledgers[static_cast<std::size_t>(b)];

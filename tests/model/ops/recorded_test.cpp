@@ -161,6 +161,39 @@ TEST_P(RecordedByPyTorch, PeakOfTheBackwardIsTheSame) {
   EXPECT_NEAR(static_cast<double>(run_model(context).peak_of_backward), static_cast<double>(peak), 8192);
 }
 
+TEST_P(RecordedByPyTorch, PeakOfTheForwardIsTheSame) {
+  const auto ops = read_recorded(GetParam().file);
+  std::int64_t peak = 0;
+  for (const RecordedOp& op : ops) peak = op.backward ? peak : std::max(peak, op.alive_bytes);
+  const ExpansionContext context = context_of(GetParam());
+  peak +=
+      outputs_kept(context) / (context.model.layers + 1) * context.model.layers;  // the last is a variable's
+  // The casts of biases, which autocast's cache keeps until the forward is over, and scalars.
+  const double small = 65536;
+  EXPECT_NEAR(static_cast<double>(run_model(context).peak_of_forward), static_cast<double>(peak), small);
+}
+
+// Up to the end of the first layer, where a pipeline stage that ends there has its peak.
+TEST_P(RecordedByPyTorch, PeakOfTheFirstLayersForwardIsTheSame) {
+  const auto ops = read_recorded(GetParam().file);
+  std::int64_t peak = 0;
+  int norms = 0;
+  for (const RecordedOp& op : ops) {
+    if (op.name == "native_layer_norm" || op.name == "pow") ++norms;
+    if (norms > 2) break;  // the second layer
+    peak = std::max(peak, op.alive_bytes);
+  }
+  const ExpansionContext context = context_of(GetParam());
+  const BlockExpansion embedding = expand(BlockKind::embedding, context);
+  const BlockExpansion layer = expand(BlockKind::layer, context);
+  Ledger first, second;
+  first.run(embedding.forward, embedding.tensors);
+  second.run(layer.forward, layer.tensors);
+  const double kept =
+      outputs_kept(context) > 0 ? 2.0 * static_cast<double>(layer.boundary_bytes.count()) : 0.0;
+  EXPECT_NEAR(static_cast<double>(first.bytes + second.peak), static_cast<double>(peak), 65536 + kept);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, RecordedByPyTorch,
     testing::Values(Case{"reference_fp32"}, Case{"reference_fp16_amp", false, false, Precision::fp16_amp},

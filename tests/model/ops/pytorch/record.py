@@ -74,7 +74,8 @@ class Attention(nn.Module):
                 batch, c.heads, length, c.head_dim) for t in (k, v))
         scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(c.head_dim))
         scores = scores.masked_fill(self.mask[:, :, :length, :length] == 0, float("-inf"))
-        scores = self.attention_dropout(F.softmax(scores, dim=-1))
+        scores = F.softmax(scores, dim=-1)
+        scores = self.attention_dropout(scores)
         y = (scores @ v).transpose(1, 2).contiguous().view(batch, length, width)
         return self.residual_dropout(self.proj(y))
 
