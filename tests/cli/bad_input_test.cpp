@@ -1,5 +1,5 @@
-// The corpus of wrong input: bad_input.json lists what is given to the program, the exit code and the message each
-// must get. Messages are compared whole, so that a change of one is seen.
+// The corpus of wrong input: bad_input.json lists what is given to the program, the exit code and the message
+// each must get. Messages are compared whole, so that a change of one is seen.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -58,8 +58,8 @@ inline Outcome run_shell(const std::string& command, const std::filesystem::path
   const Scratch scratch;
   const std::string out = (scratch.path() / "out").string();
   const std::string err = (scratch.path() / "err").string();
-  const std::string line = "cd " + shell_quoted(folder.string()) + " && ( " + command + " ) >" + shell_quoted(out) + " 2>" +
-                           shell_quoted(err) + " </dev/null";
+  const std::string line = "cd " + shell_quoted(folder.string()) + " && ( " + command + " ) >" +
+                           shell_quoted(out) + " 2>" + shell_quoted(err) + " </dev/null";
   const int status = std::system(line.c_str());
   Outcome outcome;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,5 +1,5 @@
-// Every command shown in README.md and docs/ is run, and must succeed (the two set-up scripts apart, which are what
-// runs these tests).
+// Every command shown in README.md and docs/ is run, and must succeed (the two set-up scripts apart, which
+// are what runs these tests).
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -33,10 +33,12 @@ std::vector<std::string> commands_of(const std::filesystem::path& file) {
 }
 
 TEST(Readme, EveryCommandShownSucceeds) {
-  // A copy of the tree's files that commands read, with build/foretrain as a link, so that outputs stay out of it.
+  // A copy of the tree's files that commands read, with build/foretrain as a link, so that outputs stay out
+  // of it.
   const Scratch scratch;
   const std::filesystem::path source = FORETRAIN_SOURCE_DIR;
-  std::filesystem::copy(source / "scenarios", scratch.path() / "scenarios", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(source / "scenarios", scratch.path() / "scenarios",
+                        std::filesystem::copy_options::recursive);
   std::filesystem::create_directories(scratch.path() / "build");
   std::filesystem::create_directories(scratch.path() / "docs/pictures");
   std::filesystem::create_symlink(FORETRAIN_BINARY_DIR "/foretrain", scratch.path() / "build/foretrain");
@@ -62,7 +64,8 @@ TEST(Readme, EveryShippedScenarioIsFine) {
   for (const auto& entry : std::filesystem::directory_iterator(scenarios)) {
     if (entry.path().extension() != ".json") continue;
     SCOPED_TRACE(entry.path().filename().string());
-    const Outcome outcome = run_program({"predict", entry.path().filename().string(), "--json", "-"}, scenarios);
+    const Outcome outcome =
+        run_program({"predict", entry.path().filename().string(), "--json", "-"}, scenarios);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   }
 }
