@@ -7,6 +7,10 @@
 namespace foretrain {
 namespace {
 
+// embedding_dense_backward (aten/src/ATen/native/cuda/Embedding.cu): zeros, then one kernel for at most 3072
+// indices; more are sorted first.
+int embedding_backward_launches(std::int64_t indices) { return indices <= 3072 ? 2 : 8; }
+
 BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
   const TransformerConfig& m = tape.context().model;
   const bool learned = m.positions == PositionKind::learned;
@@ -23,7 +27,7 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
     const Bytes whole(table * size_of(s.stream));
     tape.set_part(EagerTape::Part::weight);
     tape.emit(memory_op(OpRole::embedding, "embedding.token.gradient", looked_up.bytes(),
-                        whole + looked_up.bytes(), 6),
+                        whole + looked_up.bytes(), embedding_backward_launches(s.tokens)),
               {grad});
     if (tape.context().model.tied_head) {
       tape.emit(memory_op(OpRole::embedding, "embedding.token.tied_gradient_add", whole * 2, whole), {});
@@ -43,11 +47,11 @@ BlockExpansion expand_embedding(EagerTape& tape, const LayerSizes& s) {
               {x.tensor, position}, {sum.tensor});
     const Bytes table_bytes(m.max_positions * s.hidden * size_of(s.stream));
     const Value token = x;
-    tape.on_backward([&tape, token, sum, table_bytes, row_bytes] {
+    tape.on_backward([&tape, &s, token, sum, table_bytes, row_bytes] {
       const std::int32_t grad = tape.gradient(sum);
       tape.set_part(EagerTape::Part::weight);
       tape.emit(memory_op(OpRole::position, "embedding.position.gradient", sum.bytes() + row_bytes,
-                          table_bytes + row_bytes, 7),
+                          table_bytes + row_bytes, 1 + embedding_backward_launches(s.sequence)),
                 {grad});
       tape.completes("position.weight");
       tape.set_part(EagerTape::Part::both);

@@ -83,7 +83,12 @@ std::vector<Op> optimizer_ops(const TrainingSpec& training, std::int64_t element
 
 std::vector<Op> unscale_ops(std::int64_t elements, std::int64_t tensors, DType gradient) {
   const Bytes bytes(elements * size_of(gradient));
-  return {pass(OpRole::gradient_scaling, "unscale", bytes, bytes, elements, tensors, 1, 1)};
+  Op prepare;  // the reciprocal of the scale, in double precision, and the flag of what was found
+  prepare.role = OpRole::gradient_scaling;
+  prepare.name = "unscale.prepare";
+  prepare.read = prepare.written = Bytes(16);
+  prepare.launches = 4;
+  return {prepare, pass(OpRole::gradient_scaling, "unscale", bytes, bytes, elements, tensors, 1, 1)};
 }
 
 std::vector<Op> grad_norm_ops(std::int64_t elements, std::int64_t tensors, DType gradient) {
