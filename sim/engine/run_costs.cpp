@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace foretrain {
 namespace {
 
@@ -18,7 +20,35 @@ const LinkSpec* host_link(const Cluster& cluster) {
   return best;
 }
 
+constexpr double kLongestPs = 4.0e18;
+
 }  // namespace
+
+Errors check_range(const Prepared& prepared, const RunCosts& costs) {
+  std::vector<double> of_list;  // of doubles: sums of integers could overflow
+  for (const CostedList& list : costs.lists) {
+    double sum = 0;
+    for (const KernelRun& run : list.runs) {
+      sum += static_cast<double>(run.duration_ps) +
+             static_cast<double>(run.host_per_launch_ps) * static_cast<double>(run.launches);
+    }
+    of_list.push_back(sum);
+  }
+  for (const RankClass& rank_class : prepared.program->classes) {
+    double sum = 0;
+    for (const Instruction& i : rank_class.instructions) {
+      if (i.op_list >= 0) sum += of_list[static_cast<std::size_t>(i.op_list)];
+    }
+    if (sum < kLongestPs) continue;
+    return {
+        Error{ErrorCode::infeasible,
+              {},
+              fmt::format("a step takes {:.0f} days of work on a GPU; the simulator's clock reaches 106 days",
+                          sum * 1e-12 / 86400.0),
+              "Check the GPU's rates and the size of the model and batch."}};
+  }
+  return {};
+}
 
 RunCosts make_costs(const Prepared& prepared, const Profile& profile, Fidelity fidelity) {
   RunCosts costs;

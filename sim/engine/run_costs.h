@@ -24,6 +24,9 @@ struct RunCosts {
   double rate_beside_communication = 1;  // of device work while communication is under way
 };
 
+// Errors: a rank's work or one transfer alone takes longer than the clock reaches (106 days).
+Errors check_range(const Prepared& prepared, const RunCosts& costs);
+
 RunCosts make_costs(const Prepared& prepared, const Profile& profile, Fidelity fidelity);
 
 }  // namespace foretrain

@@ -33,6 +33,7 @@ Expected<Simulator> Simulator::create(const StepProgram& program, const Cluster&
 
 Expected<SimulationResult> Simulator::run(const Profile& profile, const SimulationOptions& options) const {
   const RunCosts costs = make_costs(*impl_->prepared, profile, options.fidelity);
+  if (Errors errors = check_range(*impl_->prepared, costs); !errors.empty()) return fail(std::move(errors));
   Recorder recorder(*impl_->prepared, options);
   SimulationResult result;
   Executor executor(*impl_->prepared, costs, recorder);

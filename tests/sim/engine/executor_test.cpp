@@ -377,6 +377,14 @@ TEST(Simulator, IndicesOutOfRangeAreErrors) {
   EXPECT_FALSE(run(op).has_value());
 }
 
+TEST(Simulator, StepBeyondTheClockIsAnErrorNotAnOverflow) {
+  Program program;
+  for (int i = 0; i < 4; ++i) program.compute(0, 4'000'000'000'000'000'000);
+  const auto result = run(program);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().front().message.find("days"), std::string::npos);
+}
+
 // --- Determinism
 // ---------------------------------------------------------------------------------------------
 
