@@ -42,6 +42,33 @@ bool better(const Result& a, const Result& b) {
   return a.prediction->reserved_memory_gib.value < b.prediction->reserved_memory_gib.value;
 }
 
+// The command-line options that make a scenario the candidate.
+std::string options_of(const Candidate& c) {
+  const ParallelPlan& p = c.plan;
+  std::string text =
+      fmt::format(" --dp {} --fsdp {} --tp {} --pp {} --micro-batch-size {} --micro-batches {}", p.dp, p.fsdp,
+                  p.tp, p.pp, c.training.micro_batch_size, c.training.micro_batches);
+  const auto set = [&](const char* path, const std::string& value) {
+    text += fmt::format(" --set {}={}", path, value);
+  };
+  set("parallel.zero_stage", fmt::format("{}", p.zero_stage));
+  if (p.fsdp > 1) set("parallel.fsdp_options.unit", "block");
+  if (p.tp > 1) {
+    set("parallel.tp_kind", "megatron");
+    set("parallel.sequence_parallel", p.sequence_parallel ? "true" : "false");
+  }
+  if (p.pp > 1) {
+    const bool interleaved = p.schedule == PipelineSchedule::interleaved;
+    set("parallel.schedule", interleaved                             ? "interleaved"
+                             : p.schedule == PipelineSchedule::gpipe ? "gpipe"
+                                                                     : "1f1b");
+    set("parallel.virtual_stages", fmt::format("{}", p.virtual_stages));
+  }
+  const char* const kRecompute[] = {"none", "selective", "full"};
+  set("training.recompute", kRecompute[static_cast<std::size_t>(c.training.recompute)]);
+  return text;
+}
+
 int run(const Options& o) {
   auto scenario = o.scenario.read();
   if (!scenario) return report(scenario.error());
@@ -122,11 +149,8 @@ int run(const Options& o) {
                                  gpus, results.size(), fitting) +
                      table.to_text();
   if (any_fits) {
-    const ParallelPlan& p = winner.candidate.plan;
-    text += fmt::format(
-        "\nTo use the first: --dp {} --fsdp {} --tp {} --pp {} --micro-batch-size {} --micro-batches {}\n",
-        p.dp, p.fsdp, p.tp, p.pp, winner.candidate.training.micro_batch_size,
-        winner.candidate.training.micro_batches);
+    text += "\nTo predict the first by itself: foretrain predict " + o.scenario.file +
+            options_of(winner.candidate) + "\n";
   }
   const int code =
       write_output(o.output, text, json_object({{"strategies", std::move(list)}}), table.to_csv());

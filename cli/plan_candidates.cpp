@@ -56,6 +56,9 @@ std::vector<Candidate> enumerate_candidates(const Scenario& scenario, std::int32
              {PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved, PipelineSchedule::gpipe}) {
           if (pp == 1 && schedule != PipelineSchedule::one_f_one_b) continue;
           for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+            // Flash attention keeps no scores, so that there is nothing for selective recomputation to save.
+            if (recompute == Recompute::selective && scenario.training.attention == AttentionKernel::flash)
+              continue;
             Candidate c{scenario.parallel, scenario.training};
             c.plan.tp = tp;
             c.plan.pp = pp;
