@@ -2,8 +2,6 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/report/report.h"
 
 namespace foretrain {
@@ -19,9 +17,10 @@ std::string bandwidth_name(LinkClass link_class) {
       return "host bridge bandwidth";
     case LinkClass::network:
       return "network bandwidth";
-    default:
-      return fmt::format("{} bandwidth", name_of(link_class));
+    case LinkClass::memory:
+      return "host memory bandwidth";
   }
+  return "link bandwidth";
 }
 
 Interval exact(double value) { return Interval{value, value, value}; }
@@ -56,7 +55,7 @@ Expected<std::vector<SensitivityRow>> sensitivity(const TransformerConfig& model
   };
   using enum ParameterId;
   add("matmul rate", with({{matmul_efficiency_fp32, 2}, {matmul_efficiency_tensor, 2}}));
-  add("memory bandwidth", with({{memory_efficiency, 2}}));
+  add("GPU memory bandwidth", with({{memory_efficiency, 2}}));
   add("host issue time", with({{host_time_per_op_us, 0.5}, {host_time_per_collective_us, 0.5}}));
   if (plan.world() > 1) {
     add("communication latency", with({{collective_latency_us, 0.5}, {hop_latency_us, 0.5}}));
