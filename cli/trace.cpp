@@ -8,6 +8,8 @@
 #include "cli/scenario_options.h"
 #include "cli/timeline_output.h"
 #include "cli/verbs.h"
+#include "model/base/format.h"
+#include "model/timeline/statistics.h"
 
 namespace foretrain {
 namespace {
@@ -53,7 +55,27 @@ int run(const Options& o) {
       return report(written.error());
     wrote("picture", *o.svg);
   }
-  return write_output(o.output, text, to_json(*scenario, *prediction), "");
+  TextTable table({"rank", "computing (ms)", "communicating (ms)", "both (ms)", "idle (ms)"});
+  JsonValue ranks = JsonValue::make_array();
+  constexpr std::size_t kMost = 16;
+  const std::vector<RankActivity> activity = activity_of(prediction->timeline);
+  for (const RankActivity& a : activity) {
+    if (ranks.children().size() < kMost) {
+      table.row({fmt::format("{}", a.rank), format_fixed(a.computing.ms(), 3),
+                 format_fixed(a.communicating.ms(), 3), format_fixed(a.both.ms(), 3),
+                 format_fixed(a.idle.ms(), 3)});
+    }
+    ranks.append(json_object({{"rank", json(static_cast<std::int64_t>(a.rank))},
+                              {"computing_ms", json(a.computing.ms())},
+                              {"communicating_ms", json(a.communicating.ms())},
+                              {"both_ms", json(a.both.ms())},
+                              {"idle_ms", json(a.idle.ms())}}));
+  }
+  text += "\n" + table.to_text();
+  if (activity.size() > kMost) text += fmt::format("... and {} more ranks\n", activity.size() - kMost);
+  JsonValue out = to_json(*scenario, *prediction);
+  out.set("ranks", std::move(ranks));
+  return write_output(o.output, text, out, "");
 }
 
 }  // namespace

@@ -13,22 +13,32 @@ enum class DType : std::uint8_t { fp32, fp16, bf16, int64, int32, boolean };
 constexpr std::int64_t size_of(DType type) {
   switch (type) {
     case DType::fp32:
-    case DType::int32: return 4;
+    case DType::int32:
+      return 4;
     case DType::fp16:
-    case DType::bf16: return 2;
-    case DType::int64: return 8;
-    case DType::boolean: return 1;
+    case DType::bf16:
+      return 2;
+    case DType::int64:
+      return 8;
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }
 constexpr std::string_view name_of(DType type) {
   switch (type) {
-    case DType::fp32: return "fp32";
-    case DType::fp16: return "fp16";
-    case DType::bf16: return "bf16";
-    case DType::int64: return "int64";
-    case DType::int32: return "int32";
-    case DType::boolean: return "bool";
+    case DType::fp32:
+      return "fp32";
+    case DType::fp16:
+      return "fp16";
+    case DType::bf16:
+      return "bf16";
+    case DType::int64:
+      return "int64";
+    case DType::int32:
+      return "int32";
+    case DType::boolean:
+      return "bool";
   }
   return "?";
 }
@@ -47,19 +57,27 @@ constexpr DType parameter_dtype(Precision p) { return p == Precision::bf16 ? DTy
 // The dtype of matmul inputs and outputs.
 constexpr DType compute_dtype(Precision p) {
   switch (p) {
-    case Precision::fp16_amp: return DType::fp16;
+    case Precision::fp16_amp:
+      return DType::fp16;
     case Precision::bf16_amp:
-    case Precision::bf16: return DType::bf16;
-    default: return DType::fp32;
+    case Precision::bf16:
+      return DType::bf16;
+    default:
+      return DType::fp32;
   }
 }
 constexpr std::string_view name_of(Precision p) {
   switch (p) {
-    case Precision::fp32: return "fp32";
-    case Precision::tf32: return "tf32";
-    case Precision::fp16_amp: return "fp16_amp";
-    case Precision::bf16_amp: return "bf16_amp";
-    case Precision::bf16: return "bf16";
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::fp16_amp:
+      return "fp16_amp";
+    case Precision::bf16_amp:
+      return "bf16_amp";
+    case Precision::bf16:
+      return "bf16";
   }
   return "?";
 }

@@ -14,11 +14,11 @@ struct Id {
   friend constexpr auto operator<=>(Id, Id) = default;
 };
 
-using Rank = Id<struct RankTag>;                // global rank, 0..world-1
+using Rank = Id<struct RankTag>;                  // global rank, 0..world-1
 using InstructionId = Id<struct InstructionTag>;  // index into a rank class's instruction list
-using LinkId = Id<struct LinkTag>;              // one direction of one physical link
-using NodeId = Id<struct NodeTag>;              // vertex of the topology graph
-using BlockId = Id<struct BlockTag>;            // block of the model, in forward order
+using LinkId = Id<struct LinkTag>;                // one direction of one physical link
+using NodeId = Id<struct NodeTag>;                // vertex of the topology graph
+using BlockId = Id<struct BlockTag>;              // block of the model, in forward order
 
 }  // namespace foretrain
 

@@ -48,6 +48,13 @@ PatternKey all_of(std::int32_t n, CollectiveKind kind = CollectiveKind::all_redu
   return key;
 }
 
+// By value: a loop over the temporary's own route would outlive it.
+Route route_of(const Topology& topology, std::int32_t from, std::int32_t to) {
+  const auto route = topology.route(from, to);
+  EXPECT_TRUE(route);
+  return route.value_or(Route{});
+}
+
 double flow_seconds(const TransferPlan& plan) { return plan.work_bytes / plan.rate_cap_bytes_per_s; }
 
 TEST(Pattern, RingAllReduceOnUniformLinksTakesItsClosedForm) {
@@ -147,7 +154,7 @@ RC_GTEST_PROP(Pattern, CompressionKeepsTheBottleneck, ()) {
   const Topology topology(cluster);
   std::map<std::int32_t, double> loads;
   for (const Flow& flow : ring_flows(CollectiveKind::all_reduce, all_of(n).groups[0], topology)) {
-    for (const RouteUse& use : *topology.route(flow.from, flow.to))
+    for (const RouteUse& use : route_of(topology, flow.from, flow.to))
       loads[use.constraint] += flow.share * use.times;
   }
   const Profile profile = default_profile();
@@ -214,7 +221,7 @@ TEST(Topology, PrefersNvlinkThenPcieAndUsesEachGpusOwnNic) {
   const Topology topology(build(spec));
   const auto classes = [&](std::int32_t a, std::int32_t b) {
     std::multiset<LinkClass> set;
-    for (const RouteUse& use : *topology.route(a, b)) set.insert(topology.class_of(use.constraint));
+    for (const RouteUse& use : route_of(topology, a, b)) set.insert(topology.class_of(use.constraint));
     return set;
   };
   EXPECT_EQ(classes(0, 7), (std::multiset<LinkClass>{LinkClass::nvlink, LinkClass::nvlink}));
@@ -223,30 +230,30 @@ TEST(Topology, PrefersNvlinkThenPcieAndUsesEachGpusOwnNic) {
   EXPECT_EQ(between.count(LinkClass::nvlink), 0u);
   // Two GPUs with different NICs share no network link on the way to their peers in the other machine.
   std::set<std::int32_t> first;
-  for (const RouteUse& use : *topology.route(0, 8)) {
+  for (const RouteUse& use : route_of(topology, 0, 8)) {
     if (topology.class_of(use.constraint) == LinkClass::network) first.insert(use.constraint);
   }
-  for (const RouteUse& use : *topology.route(5, 13)) EXPECT_FALSE(first.contains(use.constraint));
+  for (const RouteUse& use : route_of(topology, 5, 13)) EXPECT_FALSE(first.contains(use.constraint));
 }
 
 TEST(Topology, WithoutPeerToPeerEveryCopyCrossesHostMemoryTwice) {
   const Topology topology(build(*find_cluster("4xrtx4090")));
   int most = 0;
-  for (const RouteUse& use : *topology.route(0, 1)) most = std::max(most, use.times);
+  for (const RouteUse& use : route_of(topology, 0, 1)) most = std::max(most, use.times);
   EXPECT_EQ(most, 2);
 }
 
 TEST(Topology, BothDirectionsOfAHalfDuplexLinkAreOneConstraint) {
   const Topology topology(star(3, 10, true));
-  const Route there = *topology.route(0, 1);
-  const Route back = *topology.route(1, 0);
+  const Route there = route_of(topology, 0, 1);
+  const Route back = route_of(topology, 1, 0);
   std::set<std::int32_t> a, b;
   for (const RouteUse& use : there) a.insert(use.constraint);
   for (const RouteUse& use : back) b.insert(use.constraint);
   EXPECT_EQ(a, b);
   const Topology full(star(3, 10));
-  for (const RouteUse& use : *full.route(0, 1)) {
-    for (const RouteUse& other : *full.route(1, 0)) EXPECT_NE(use.constraint, other.constraint);
+  for (const RouteUse& use : route_of(full, 0, 1)) {
+    for (const RouteUse& other : route_of(full, 1, 0)) EXPECT_NE(use.constraint, other.constraint);
   }
 }
 
