@@ -71,6 +71,8 @@ std::string_view name_of(LinkClass link_class) {
       return "host";
     case LinkClass::network:
       return "network";
+    case LinkClass::memory:
+      return "memory";
   }
   return "?";
 }
