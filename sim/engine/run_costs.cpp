@@ -1,8 +1,11 @@
 #include "sim/engine/run_costs.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
+
+#include "sim/network/chunk.h"
 
 namespace foretrain {
 namespace {
@@ -21,6 +24,29 @@ const LinkSpec* host_link(const Cluster& cluster) {
 }
 
 constexpr double kLongestPs = 4.0e18;
+
+// Makes every exchange take on the idle network what the simulation of its chunks says, keeping the
+// proportion of latency and flow; how it shares links with others in flight stays fluid.
+void use_chunk_times(const Prepared& prepared, const Profile& profile, RunCosts& costs) {
+  const ChunkModel model(*prepared.cluster);
+  for (std::size_t i = 0; i < prepared.exchanges.size(); ++i) {
+    const Exchange& exchange = prepared.exchanges[i];
+    ExchangeCost& cost = costs.exchanges[i];
+    double rate =
+        cost.rate_cap_bytes_per_s > 0 ? cost.rate_cap_bytes_per_s : std::numeric_limits<double>::infinity();
+    for (const FairShare::Use& use : cost.uses) {
+      rate = std::min(rate, costs.capacities[static_cast<std::size_t>(use.constraint)] / use.coefficient);
+    }
+    if (!(rate > 0) || !(cost.work_bytes > 0)) continue;
+    const double fluid = cost.latency.seconds() + cost.work_bytes / rate;
+    const TransferPlan plan = prepared.patterns.plan(exchange.pattern, exchange.payload, profile);
+    const ChunkRun run = model.run(prepared.patterns.key(exchange.pattern), plan, exchange.payload, profile);
+    const double chunked = std::max(run.total, costs.lower_bounds[i]).seconds();
+    if (!(fluid > 0) || run.total == Time::max()) continue;
+    cost.latency = cost.latency * (chunked / fluid);
+    cost.work_bytes *= chunked / fluid;
+  }
+}
 
 }  // namespace
 
@@ -71,7 +97,7 @@ RunCosts make_costs(const Prepared& prepared, const Profile& profile, Fidelity f
     costs.exchanges.push_back(std::move(cost));
     costs.lower_bounds.push_back(prepared.patterns.lower_bound(exchange.pattern, exchange.payload, profile));
   }
-  static_cast<void>(fidelity);
+  if (fidelity == Fidelity::chunk) use_chunk_times(prepared, profile, costs);
   costs.host_per_collective_ps = Time::from_us(profile[ParameterId::host_time_per_collective_us]).ps();
   costs.host_per_op_ps = Time::from_us(profile[ParameterId::host_time_per_op_us]).ps();
   if (const LinkSpec* link = host_link(*prepared.cluster)) {

@@ -176,5 +176,30 @@ TEST(Plans, FasterHardwareIsNeverSlowerOnOneGpu) {
   }
 }
 
+TEST(Plans, ChunkFidelityAgreesWithTheFluidOneWhereLinksAreUniform) {
+  Case c;
+  c.training.sequence_length = 256;
+  ClusterSpec spec = *find_cluster("8xa100_80_sxm");
+  const Cluster cluster = build(spec);
+  for (const int kind : {0, 1, 2, 3}) {
+    c.plan = ParallelPlan{};
+    if (kind == 0) c.plan.dp = 8;
+    if (kind == 1) c.plan.fsdp = 8;
+    if (kind == 2) c.plan.tp = 2;
+    if (kind == 3) c.plan.pp = 2;
+    const auto program = build_step_program(*find_model("gpt_125m_reference"), c.training, c.plan);
+    ASSERT_TRUE(program.has_value()) << to_text(program.error());
+    const auto simulator = Simulator::create(*program, cluster);
+    const auto fluid = simulator->run(default_profile());
+    SimulationOptions options;
+    options.fidelity = Fidelity::chunk;
+    const auto chunk = simulator->run(default_profile(), options);
+    ASSERT_TRUE(chunk.has_value());
+    EXPECT_NEAR(chunk->step_time / fluid->step_time, 1.0, 0.1) << kind;
+    EXPECT_GE(chunk->step_time, chunk->collective_lower_bound);
+    EXPECT_EQ(chunk->event_hash, simulator->run(default_profile(), options)->event_hash);
+  }
+}
+
 }  // namespace
 }  // namespace foretrain
