@@ -119,20 +119,37 @@ std::string timeline_svg(const Timeline& timeline, const std::string& title, int
     std::string_view colour;
     std::string label;
     int count;
+    std::int32_t micro_batch;
   };
   std::map<std::pair<std::int32_t, std::uint8_t>, std::vector<Box>> boxes;
+  // With several micro-batches, what a stage does to one without pause is one box: the classic pipeline
+  // diagram.
+  const bool by_micro_batch = std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                                          [](const Span& span) { return span.micro_batch > 0; });
   for (const Span& span : timeline.spans) {
     if (span.op >= 0 || !place.contains({span.rank, span.stream})) continue;
     const std::string& name = timeline.names[static_cast<std::size_t>(span.name)];
-    const Box box{kLeft + static_cast<double>(span.start_ps) * scale,
-                  kLeft + static_cast<double>(span.end_ps) * scale, colour_of(span, name), name, 1};
+    Box box{kLeft + static_cast<double>(span.start_ps) * scale,
+            kLeft + static_cast<double>(span.end_ps) * scale,
+            colour_of(span, name),
+            name,
+            1,
+            -1};
+    if (by_micro_batch && span.category == SpanCategory::compute && span.micro_batch >= 0 && !name.empty()) {
+      box.micro_batch = span.micro_batch;
+      box.label = fmt::format("{}{}", name.front(), span.micro_batch);
+    }
     std::vector<Box>& track = boxes[{span.rank, span.stream}];
-    if (!track.empty() && track.back().colour == box.colour && box.from - track.back().to < kMerge &&
-        (box.to - box.from < 3 * kMerge || track.back().to - track.back().from < 3 * kMerge)) {
+    const bool near =
+        !track.empty() && track.back().colour == box.colour && box.from - track.back().to < kMerge;
+    const bool same_micro_batch = near && box.micro_batch >= 0 && track.back().micro_batch == box.micro_batch;
+    const bool thin = near && box.micro_batch < 0 &&
+                      (box.to - box.from < 3 * kMerge || track.back().to - track.back().from < 3 * kMerge);
+    if (same_micro_batch || thin) {
       track.back().to = std::max(track.back().to, box.to);
-      ++track.back().count;
+      if (thin) ++track.back().count;
     } else {
-      track.push_back(box);
+      track.push_back(std::move(box));
     }
   }
   for (const auto& [key, track] : boxes) {
