@@ -30,30 +30,34 @@ bool read_fields(const JsonValue& value, std::span<const Field<Section>> fields,
   return reader.finish();
 }
 
+// The section and type of a pointer to member.
+template <auto M>
+struct Member;
+template <typename S, typename T, T S::*M>
+struct Member<M> {
+  using Section = S;
+  using Type = T;
+};
+
 // A reader of member M with bounds.
 template <auto M, auto Low, auto High>
-struct Bounded;
-template <typename Section, typename T, T Section::*M, auto Low, auto High>
-struct Bounded<M, Low, High> {
-  static bool read(ObjectReader& reader, std::string_view name, Section& section) {
+struct Bounded {
+  using T = typename Member<M>::Type;
+  static bool read(ObjectReader& reader, std::string_view name, typename Member<M>::Section& section) {
     return reader.optional(name, section.*M, Bounds<T>{static_cast<T>(Low), static_cast<T>(High)});
   }
 };
 // A reader of member M without bounds (bool, string, quantity).
 template <auto M>
-struct Plain;
-template <typename Section, typename T, T Section::*M>
-struct Plain<M> {
-  static bool read(ObjectReader& reader, std::string_view name, Section& section) {
+struct Plain {
+  static bool read(ObjectReader& reader, std::string_view name, typename Member<M>::Section& section) {
     return reader.optional(name, section.*M);
   }
 };
 // A reader of enum member M by its table of names.
 template <auto M, auto& Names>
-struct Choice;
-template <typename Section, typename T, T Section::*M, auto& Names>
-struct Choice<M, Names> {
-  static bool read(ObjectReader& reader, std::string_view name, Section& section) {
+struct Choice {
+  static bool read(ObjectReader& reader, std::string_view name, typename Member<M>::Section& section) {
     return reader.optional_choice(name, section.*M, Names);
   }
 };

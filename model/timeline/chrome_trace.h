@@ -14,6 +14,12 @@ namespace foretrain {
 // back.
 Expected<void> write_chrome_trace(const Timeline& timeline, const std::string& file);
 
+// Reads a Chrome trace (object or array form, .gz too): what write_chrome_trace() wrote comes back whole; of
+// others the complete events ("ph": "X") and counters. pid is the rank and tid the stream; names that are no
+// stream of ours get category compute. Errors: input with file and line for text that is no such trace; io.
+Expected<Timeline> read_chrome_trace(const std::string& file);
+Expected<Timeline> parse_chrome_trace(std::string text, const std::string& file);
+
 // One file per rank, "rank-N.json", as PyTorch's profiler writes them and HTA expects: kernels with stream
 // and correlation, their launches, one ProfilerStep, NCCL kernel names, whole microseconds (at least 1).
 // Instructions whose ops were recorded appear as their ops. Needs a timeline of all ranks.
