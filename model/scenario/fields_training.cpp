@@ -33,7 +33,7 @@ constexpr Field<TrainingSpec> kTraining[] = {
      Bounded<&T::micro_batch_size, 1, 1 << 20>::read},
     {"micro_batches", "whole number from 1",
      "micro-batches per step and data-parallel rank: gradient accumulation, or what fills the pipeline",
-     Bounded<&T::micro_batches, 1, 1 << 16>::read},
+     Bounded<&T::micro_batches, 1, 4096>::read},
     {"sequence_length", "whole number from 1", "tokens per sequence",
      Bounded<&T::sequence_length, 1, 1 << 24>::read},
     {"precision", "fp32, tf32, fp16_amp, bf16_amp or bf16", "arithmetic of the step; *_amp is torch.autocast",

@@ -137,15 +137,17 @@ Expected<Scenario> parse_scenario(const std::string& text, const std::string& fi
   if (!document) return fail(std::move(document.error()));
   Errors errors;
   for (const auto& [path, value] : overrides) {
-    // A preset given as plain text ("model": "gpt2") becomes an object when a field below it is set.
-    for (const std::string_view section : {"model", "cluster"}) {
+    // A section given as plain text ("model": "gpt2") becomes an object when a field below it is set.
+    static constexpr std::pair<std::string_view, const char*> kShortForms[] = {
+        {"model", "preset"}, {"cluster", "preset"}, {"profile", "file"}};
+    for (const auto& [section, key] : kShortForms) {
       JsonValue* existing = document->find(section);
       if (existing == nullptr || !existing->is_string() || !path.starts_with(std::string(section) + "."))
         continue;
       JsonValue object = JsonValue::make_object();
       object.set_origin(existing->where());
-      JsonValue preset = *existing;
-      object.set("preset", std::move(preset));
+      JsonValue text_form = *existing;
+      object.set(key, std::move(text_form));
       document->set(std::string(section), std::move(object));
     }
     if (auto set = set_path(*document, path, value); !set) {

@@ -109,6 +109,17 @@ TEST(Scenario, InheritsFromABaseWithPathsRelativeToEachFile) {
   EXPECT_DOUBLE_EQ(s->profile[ParameterId::host_time_per_op_us], 3.5);
 }
 
+TEST(Scenario, AFieldOfAProfileFileCanBeOverridden) {
+  const Folder folder;
+  folder.write("p.json", R"({"parameters": {"host_time_per_op_us": 3.5, "memory_efficiency": 0.7}})");
+  const auto s = read_scenario(
+      folder.write("s.json", R"({"model": "gpt2", "cluster": "4xa30_pcie", "profile": "p.json"})"),
+      {{"profile.parameters.memory_efficiency", "0.6"}});
+  ASSERT_TRUE(s) << to_text(s.error());
+  EXPECT_DOUBLE_EQ(s->profile[ParameterId::host_time_per_op_us], 3.5);
+  EXPECT_DOUBLE_EQ(s->profile[ParameterId::memory_efficiency], 0.6);
+}
+
 TEST(Scenario, ImportsHuggingFaceConfigs) {
   const Folder folder;
   folder.write("hf/config.json", R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
