@@ -129,6 +129,8 @@ void print_note(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+bool on_terminal() { return isatty(STDERR_FILENO) != 0; }
+
 bool colour() {
   const char* no_colour = std::getenv("NO_COLOR");
   return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
@@ -139,7 +141,7 @@ std::string bold(std::string_view text) {
 }
 
 Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), total_(total), shown_(isatty(STDERR_FILENO) != 0) {}
+    : what_(std::move(what)), total_(total), shown_(on_terminal()) {}
 
 Progress::~Progress() {
   if (shown_ && done_ > 0) std::fprintf(stderr, "\r\033[K");

@@ -45,6 +45,7 @@ int exit_code(const Errors& errors);
 
 void print(std::string_view text);       // to stdout
 void print_note(std::string_view text);  // to stderr
+bool on_terminal();                      // whether stderr is one: only then is progress shown
 bool colour();                           // whether stdout takes colour
 std::string bold(std::string_view text);
 

@@ -129,7 +129,6 @@ int run(const Options& o) {
     const Result& r = results[i];
     if (!r.prediction) continue;
     const Prediction& p = *r.prediction;
-    // Near the top, then the best of what does not fit, so that people see what they miss.
     if (o.all || shown < o.top) {
       table.row({fmt::format("{}", i + 1), describe(r.candidate), format_fixed(p.step_time_ms.value, 1),
                  format_whole(static_cast<std::int64_t>(p.tokens_per_s.value)), format_percent(p.mfu.value),
@@ -148,6 +147,18 @@ int run(const Options& o) {
   std::string text = fmt::format("{} on {} GPUs: {} strategies simulated, {} fit\n\n", bold(scenario->name),
                                  gpus, results.size(), fitting) +
                      table.to_text();
+  // What people would have tried but for its memory: the fastest that does not fit.
+  const Result* missed = nullptr;
+  for (const Result& r : results) {
+    if (!r.prediction || r.prediction->fits) continue;
+    if (missed == nullptr || r.prediction->step_time_ms.value < missed->prediction->step_time_ms.value)
+      missed = &r;
+  }
+  if (missed != nullptr) {
+    text += fmt::format("\n{} do not fit. The fastest of them would take {:.1f} ms: {}; {}\n",
+                        results.size() - fitting, missed->prediction->step_time_ms.value,
+                        describe(missed->candidate), missed->reason);
+  }
   if (any_fits) {
     text += "\nTo predict the first by itself: foretrain predict " + o.scenario.file +
             options_of(winner.candidate) + "\n";
