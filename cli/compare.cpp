@@ -96,10 +96,9 @@ int run(Options& o) {
     list.append(std::move(one));
   }
   std::string text = fmt::format("{}\n\n", bold(sides.front().scenario.name)) + table.to_text();
-  for (const Side& side : sides) {
-    for (const std::string& warning : side.prediction.warnings)
-      text += fmt::format("warning ({}): {}\n", side.name, warning);
-  }
+  std::vector<const Prediction*> predictions;
+  for (const Side& side : sides) predictions.push_back(&side.prediction);
+  text += warnings_text(predictions);
   return write_output(o.output, text, json_object({{"scenarios", std::move(list)}}), table.to_csv());
 }
 

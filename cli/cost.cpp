@@ -39,6 +39,7 @@ int run(const Options& o) {
                    "energy (kWh)", "electricity (USD)", "scaling"});
   JsonValue list = JsonValue::make_array();
   double first_per_gpu = 0;
+  std::string warnings;
   for (const std::string_view text : split(o.nodes, ',')) {
     const auto count = parse_count(trim(text));
     if (!count || *count < 1) {
@@ -58,6 +59,7 @@ int run(const Options& o) {
     if (!scenario) return report(scenario.error());
     auto prediction = predict(*scenario, PredictOptions{});
     if (!prediction) return report(prediction.error());
+    warnings += warnings.empty() ? warnings_text({&*prediction}) : "";
     const CostEstimate c = estimate_cost(*prediction, scenario->cluster,
                                          {scenario->cost.tokens, scenario->cost.price_per_gpu_hour_usd,
                                           scenario->cost.electricity_usd_per_kwh});
@@ -87,7 +89,7 @@ int run(const Options& o) {
   }
   const std::string text = fmt::format("{}: {} tokens, 90 % intervals in parentheses\n\n", bold(base->name),
                                        format_count(base->cost.tokens)) +
-                           table.to_text();
+                           table.to_text() + warnings;
   return write_output(o.output, text, json_object({{"points", std::move(list)}}), table.to_csv());
 }
 

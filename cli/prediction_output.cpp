@@ -34,6 +34,19 @@ Expected<Prediction> predict(const Scenario& s, const PredictOptions& options) {
   return predict(s.model, s.training, s.parallel, s.cluster, s.profile, options);
 }
 
+std::string warnings_text(const std::vector<const Prediction*>& predictions) {
+  std::vector<std::string> seen;
+  std::string text;
+  for (const Prediction* prediction : predictions) {
+    for (const std::string& warning : prediction->warnings) {
+      if (std::find(seen.begin(), seen.end(), warning) != seen.end()) continue;
+      seen.push_back(warning);
+      text += fmt::format("warning: {}\n", warning);
+    }
+  }
+  return text;
+}
+
 JsonValue to_json(const Interval& interval) {
   return json_object(
       {{"value", json(interval.value)}, {"low", json(interval.low)}, {"high", json(interval.high)}});

@@ -24,6 +24,9 @@ std::string memory_text(const Prediction& prediction);
 // The pipeline diagram: a row per stage, F and B with their micro-batch, one column per time slot.
 std::string schedule_text(const Prediction& prediction, int columns);
 
+// Every warning once, a line each: what a report must never leave out.
+std::string warnings_text(const std::vector<const Prediction*>& predictions);
+
 Expected<Prediction> predict(const Scenario& scenario, const PredictOptions& options);
 
 }  // namespace foretrain

@@ -118,8 +118,8 @@ int run(const Options& o) {
     table.row(std::move(row));
     list.append(std::move(one));
   }
-  const int code =
-      write_output(o.output, table.to_text(), json_object({{"points", std::move(list)}}), table.to_csv());
+  const int code = write_output(o.output, table.to_text() + warnings_text(predictions),
+                                json_object({{"points", std::move(list)}}), table.to_csv());
   if (code == 0 && failed == points) return report(results.front().errors);
   return code;
 }

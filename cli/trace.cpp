@@ -73,6 +73,7 @@ int run(const Options& o) {
   }
   text += "\n" + table.to_text();
   if (activity.size() > kMost) text += fmt::format("... and {} more ranks\n", activity.size() - kMost);
+  text += warnings_text({&*prediction});
   JsonValue out = to_json(*scenario, *prediction);
   out.set("ranks", std::move(ranks));
   return write_output(o.output, text, out, "");
