@@ -118,6 +118,10 @@ int run(const Options& o) {
     table.row(std::move(row));
     list.append(std::move(one));
   }
+  std::vector<const Prediction*> predictions;
+  for (const Point& point : results) {
+    if (point.prediction) predictions.push_back(&*point.prediction);
+  }
   const int code = write_output(o.output, table.to_text() + warnings_text(predictions),
                                 json_object({{"points", std::move(list)}}), table.to_csv());
   if (code == 0 && failed == points) return report(results.front().errors);
