@@ -314,10 +314,18 @@ void Executor::end_segment(std::int32_t c, std::int32_t s) {
   if (s == kCompute && st.stage == Stage::ops) account_segment(actor(c), st, idle);
   if (!st.op_times.empty()) recorder_.op_spans(c, st.instruction, st.op, st.op_times);
   if (!recorder_.graph()) return;
+  const std::int64_t busy = now_ - st.start_ps - idle;
+  // A segment that waited for the host ends by what the host took and the work that came after it: the path
+  // from the host's entry holds both, each under its own name.
+  std::int32_t issued = st.entry_node;
+  if (idle > 0) {
+    const std::int64_t entry = recorder_.time_of(st.entry_node);
+    issued = recorder_.node(now_ - busy, c, st.instruction);
+    recorder_.edge(st.entry_node, issued, now_ - busy - entry, CauseKind::host);
+  }
   const std::int32_t node = recorder_.node(now_, c, st.instruction);
-  recorder_.edge(st.node, node, now_ - st.start_ps - idle, CauseKind::compute);
-  const std::int64_t by_host = idle > 0 ? now_ - recorder_.time_of(st.entry_node) : 0;
-  recorder_.edge(st.entry_node, node, by_host, CauseKind::host);
+  recorder_.edge(st.node, node, busy, CauseKind::compute);
+  recorder_.edge(issued, node, idle > 0 ? busy : 0, idle > 0 ? CauseKind::compute : CauseKind::host);
   st.node = node;
 }
 
