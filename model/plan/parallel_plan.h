@@ -23,8 +23,8 @@ enum class TensorParallelKind : std::uint8_t { column_gather, megatron };
 enum class PipelineSchedule : std::uint8_t { sequential, gpipe, one_f_one_b, interleaved };
 
 struct DdpOptions {
-  Bytes bucket = Bytes(25 * 1048576);
-  Bytes first_bucket = Bytes(1048576);
+  Bytes bucket = kMiB * 25;
+  Bytes first_bucket = kMiB;
   bool overlap = true;                  // false: all buckets after the backward
   bool gradient_as_bucket_view = true;  // false: gradients are copied into and out of the buckets
   // PyTorch's default is true: module buffers (causal masks) are broadcast over dp before every forward.
