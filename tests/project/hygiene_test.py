@@ -16,9 +16,10 @@ PATHS = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/[a-z]", "
 
 
 def tracked():
-    run = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
-    if run.returncode == 0 and run.stdout:
-        return run.stdout.split("\n")[:-1]
+    if shutil.which("git"):
+        run = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True)
+        if run.returncode == 0 and run.stdout:
+            return run.stdout.split("\n")[:-1]
     found = []
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [f for f in folders if not f.startswith((".", "build"))]
