@@ -63,6 +63,14 @@ TEST(Json, MfuIsTheFormulaOverTheThroughput) {
   EXPECT_NEAR(number(p, "mfu"), 6 * 125226240.0 * number(p, "tokens_per_s") / 165e12, 1e-9);
 }
 
+// Korthikanti et al. (2022) report 54.2 % MFU for a 530B GPT on 2,240 A100. Nothing was fitted to it.
+TEST(Json, PublishedMfuOfALargeRunIsPredictedFromDatasheets) {
+  const JsonValue p =
+      json_of({"predict", "scenarios/megatron_530b_2240.json", "--no-intervals", "--json", "-"});
+  EXPECT_EQ(number(p, "gpus"), 2240);
+  EXPECT_NEAR(number(p, "mfu_with_attention"), 0.542, 0.03);
+}
+
 TEST(Json, ValidateHasItsKeys) {
   const JsonValue v = json_of({"validate", "scenarios/a30_pcie/cases.csv", "--json", "-"});
   ASSERT_EQ(v.find("cases")->children().size(), 18u);
