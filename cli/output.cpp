@@ -159,9 +159,9 @@ JsonValue json(std::int64_t value) { return JsonValue::make_integer(value); }
 JsonValue json(bool value) { return JsonValue::make_bool(value); }
 JsonValue json(std::string_view value) { return JsonValue::make_string(std::string(value)); }
 
-JsonValue json_object(std::vector<std::pair<std::string, JsonValue>> members) {
+JsonValue json_object(const std::vector<std::pair<std::string, JsonValue>>& members) {
   JsonValue object = JsonValue::make_object();
-  for (auto& [name, value] : members) object.set(std::move(name), std::move(value));
+  for (const auto& [name, value] : members) object.set(name, value);
   return object;
 }
 

@@ -69,6 +69,6 @@ JsonValue json(bool value);
 JsonValue json(std::string_view value);
 inline JsonValue json(const char* value) { return json(std::string_view(value)); }
 inline JsonValue json(const std::string& value) { return json(std::string_view(value)); }
-JsonValue json_object(std::vector<std::pair<std::string, JsonValue>> members);
+JsonValue json_object(const std::vector<std::pair<std::string, JsonValue>>& members);
 
 }  // namespace foretrain

@@ -82,8 +82,7 @@ int run(const Options& o) {
                          "raise cluster.nodes or use fewer"}});
   }
   std::vector<Result> results;
-  for (Candidate& c : enumerate_candidates(*scenario, gpus))
-    results.push_back(Result{std::move(c), {}, {}, {}});
+  for (Candidate& c : enumerate_candidates(*scenario, gpus)) results.push_back(Result{c, {}, {}, {}});
   if (results.empty()) {
     return report({Error{ErrorCode::infeasible,
                          {},

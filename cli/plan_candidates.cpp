@@ -34,7 +34,7 @@ void add_data_kinds(const Scenario& scenario, const Candidate& base, std::int32_
     c.plan.zero_stage = kind == DataKind::zero1 ? 1 : kind == DataKind::zero2 ? 2 : 0;
     c.plan.fsdp_options.unit = FsdpUnit::block;
     if (!check(c.plan, scenario.model, c.training).empty()) continue;
-    list.push_back(std::move(c));
+    list.push_back(c);
   }
 }
 
