@@ -48,9 +48,9 @@ Units count_units(const AttentionShape& shape, AttentionWindow window) {
   for (std::int64_t tile = (stride - 1) / 2; tile < tiles; tile += stride) {
     const KeyRange keys =
         visible(shape, window, tile * kQueryTile, std::min((tile + 1) * kQueryTile, shape.query_length));
-    const auto visited = static_cast<double>((keys.end + kKeyTile - 1) / kKeyTile - keys.begin / kKeyTile);
-    key_tiles += visited;
-    longest = std::max(longest, visited);
+    const std::int64_t visited = (keys.end + kKeyTile - 1) / kKeyTile - keys.begin / kKeyTile;
+    key_tiles += static_cast<double>(visited);
+    longest = std::max(longest, static_cast<double>(visited));
     sampled += 1;
   }
   const auto all = static_cast<double>(tiles);

@@ -108,10 +108,10 @@ std::span<const KernelParameterSet> kernel_parameter_sets() { return kSets; }
 const KernelParameterSet& default_kernel_parameters(KernelKind kind, GpuArchitecture architecture) {
   // The newest measured architecture that is not newer, else the oldest measured one.
   const KernelParameterSet* best = nullptr;
-  const KernelParameterSet* oldest = nullptr;
+  const KernelParameterSet* oldest = &kSets[0];
   for (const KernelParameterSet& set : kSets) {
     if (set.kind != kind) continue;
-    if (oldest == nullptr || set.architecture < oldest->architecture) oldest = &set;
+    if (oldest->kind != kind || set.architecture < oldest->architecture) oldest = &set;
     if (set.architecture <= architecture && (best == nullptr || set.architecture > best->architecture))
       best = &set;
   }

@@ -110,7 +110,7 @@ class Replayer {
     if (tensor < 0 || static_cast<std::size_t>(tensor) >= home.tensors.size()) return;
     Live& live = home.tensors[static_cast<std::size_t>(tensor)];
     if (live.forward && live.handle != CachingAllocator::kNone && --home.from_forward == 0) {
-      --in_flight_[static_cast<std::size_t>(block + 1)];
+      --in_flight_[static_cast<std::size_t>(block) + 1];
     }
     release(live);
   }
@@ -125,7 +125,7 @@ class Replayer {
     live = allocate(shape.bytes, shape.memory_class);
     live.forward = instruction.kind == InstructionKind::forward && live.handle != CachingAllocator::kNone;
     if (live.forward && home.from_forward++ == 0) {
-      const std::int32_t count = ++in_flight_[static_cast<std::size_t>(instruction.block + 1)];
+      const std::int32_t count = ++in_flight_[static_cast<std::size_t>(instruction.block) + 1];
       out_.micro_batches_in_flight = std::max(out_.micro_batches_in_flight, count);
     }
   }

@@ -251,7 +251,8 @@ ChunkRun ChunkModel::run(const PatternKey& pattern, const TransferPlan& plan, By
     if (pattern.kind == CollectiveKind::send_recv || pattern.kind == CollectiveKind::all_to_all) {
       per_ring = mine.size();
     }
-    const double rings = static_cast<double>(mine.size() / std::max<std::size_t>(1, per_ring));
+    const std::size_t whole_rings = mine.size() / std::max<std::size_t>(1, per_ring);
+    const double rings = static_cast<double>(whole_rings);
     for (std::size_t r = 0; r + per_ring <= mine.size(); r += per_ring) {
       std::vector<ChunkEdge> edges;
       edges.reserve(per_ring);

@@ -34,7 +34,7 @@ struct ChunkRun {
 
 // What a step sends is cut into chunks of this size at most: NCCL's 1 MiB slices on eight channels. LL's
 // lines are smaller, but its messages are too.
-constexpr std::int64_t kChunkBytes = 8 * 1048576;
+constexpr std::int64_t kChunkBytes = std::int64_t{8} * 1048576;
 // No simulation makes more transfers; chunks are larger then.
 constexpr std::int64_t kMostTransfers = 50'000'000;
 
