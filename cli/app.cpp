@@ -101,6 +101,12 @@ int run(int argc, const char* const* argv) {
           guess ? fmt::format("did you mean {}?", *guess) : "`foretrain --help` lists the verbs");
     }
   }
+  if (argc < 2 || argv[1][0] == '-') {  // the overview shows a line per verb, its own help shows examples
+    for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+      const std::string whole = verb->get_description();
+      verb->description(whole.substr(0, whole.find('\n')));
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
