@@ -268,8 +268,9 @@ Expected<std::string> read_compressed(const std::string& file) {
   }
   int code = Z_OK;
   gzerror(in, &code);
-  const bool whole = got == 0 && code == Z_OK && gzclose_r(in) == Z_OK;
-  if (!whole) return problem("is damaged or cut short: cannot be decompressed", ErrorCode::input);
+  const bool closed = gzclose_r(in) == Z_OK;
+  if (!(closed && got == 0 && code == Z_OK))
+    return problem("is damaged or cut short: cannot be decompressed", ErrorCode::input);
   return text;
 }
 
